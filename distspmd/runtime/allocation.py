@@ -18,8 +18,13 @@ _OF_NODE = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOC
 
 
 def is_job(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether a batch system decides where ranks run; the cores of this node tell nothing then."""
-    return any(name in environ for name in _JOBS)
+    """Whether a batch system, or a file of hosts that a variable names, decides where ranks run.
+
+    The cores of this node tell nothing then.
+    """
+    return any(name in environ for name in _JOBS) or any(
+        "hostfile" in name.lower().replace("_", "") for name in environ
+    )
 
 
 def launched_ranks(environ: Mapping[str, str] = os.environ) -> int | None:

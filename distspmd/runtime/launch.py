@@ -27,14 +27,22 @@ from distspmd.layouts.mesh import MOST_RANKS
 from distspmd.runtime import guard
 from distspmd.runtime.allocation import OVERSUBSCRIBE, check_launch, cores_of_rank, is_job
 from distspmd.runtime.board import MARK, stood, where
-from distspmd.runtime.segments import placed_segments
+from distspmd.runtime.roll import VARIABLE as ROLL
+from distspmd.runtime.roll import Roll, called_roll
+from distspmd.runtime.segments import placed_segments, room_text
 from distspmd.runtime.standing import ranks_text
 from distspmd.runtime.toolchain import MPI, find_mpi, home, tool_path
 
 TIMED_OUT = 124
 """The return code of a launch that ran past its time, as that of the command `timeout`."""
 
+LOST = 1
+"""The return code of a launch whose ranks are gone although mpiexec says that all is well."""
+
+_START = Path(__file__).with_name("start_rank.py")
+"""What starts a program on a rank."""
 _GRACE = 2.0
+_LAST = 0.3
 _SHOWN_LINES = 40
 
 
@@ -97,7 +105,9 @@ def launch(
         code, told = _waited(run, timeout)
         seconds = time.monotonic() - run.begun
         run.end()
-        said = _told_text(timeout, ranks, told) if code == TIMED_OUT else ""
+        code, said = run.verdict(code)
+        if told is not None:
+            code, said = TIMED_OUT, _told_text(timeout, ranks, told)
         if not capture:
             sys.stderr.write(said)
         out, err = map(_text, files) if capture else ("", "")
@@ -113,12 +123,25 @@ class Running:
         mark: that all its processes have in their environment.
         process: what has started the ranks; it ends when all of them have.
         begun: when, on the clock that never goes back.
+        mpi: whose ranks they are.
+        roll: which of them have come and ended.
     """
 
     program: tuple[str, ...]
     mark: str
     process: subprocess.Popen[bytes]
     begun: float
+    mpi: MPI
+    roll: Roll
+
+    def verdict(self, code: int) -> tuple[int, str]:
+        """The return code of the launch, and what is to be said of it, from that of mpiexec."""
+        if code < 0:
+            return 128 - code, _killed_text(self.mpi, -code)
+        if code or not self.roll.missing():
+            return code, ""
+        time.sleep(_LAST)  # until the ends of all connections have come
+        return LOST, _lost_text(self.mpi, self.roll)
 
     def end(self) -> None:
         """End all that is left of it."""
@@ -158,9 +181,10 @@ def running(
     with ExitStack() as stack:
         if not is_job(given):
             given = {**stack.enter_context(placed_segments(mpi, given)), **given}
-        around = environment(mpi, ranks, threads=threads, environ=given)
+        roll = stack.enter_context(called_roll(ranks))
+        around = environment(mpi, ranks, threads=threads, environ=given) | {ROLL: roll.address}
         command = [str(mpi.mpiexec), "-n", str(ranks), *_exported(mpi, around)]
-        command += [sys.executable, *_starting(program), *program]
+        command += [sys.executable, str(_START), *program]
         stack.enter_context(_guarded(f"mark:{mark}"))
         out, err = files or (None, None)
         try:
@@ -176,7 +200,7 @@ def running(
         except OSError as error:
             raise LaunchError(f"cannot start {command[0]}: {error}") from None
         stack.enter_context(_guarded(f"launcher:{process.pid}"))
-        run = Running(program, mark, process, begun)
+        run = Running(program, mark, process, begun, mpi, roll)
         stack.callback(run.end)
         yield run
 
@@ -235,13 +259,6 @@ def _check_start(program: tuple[str, ...], ranks: int, cwd: str | os.PathLike[st
         raise LaunchError("nothing to launch; give a file, or -m and a module.")
     if not program[0].startswith("-") and not Path(cwd or ".", program[0]).is_file():
         raise LaunchError(f"cannot launch {program[0]}: no such file.")
-
-
-def _starting(program: tuple[str, ...]) -> list[str]:
-    """What starts a program on a rank: mpi4py, which is not looked for where this was started."""
-    if program[0].startswith("-"):
-        return ["-m", "mpi4py"]
-    return [str(Path(__file__).with_name("start_rank.py"))]
 
 
 # --- what each MPI needs to be told ---
@@ -325,16 +342,42 @@ def _exported(mpi: MPI, environ: Mapping[str, str]) -> list[str]:
 # --- processes ---
 
 
-def _waited(run: Running, timeout: float | None) -> tuple[int, Mapping[int, str]]:
-    """The code of mpiexec, and what each rank of this node does when its time is up."""
+def _waited(run: Running, timeout: float | None) -> tuple[int, Mapping[int, str] | None]:
+    """The code of mpiexec, and what each rank of this node does if its time is up."""
     try:
         with _ended_by_signals():
-            return run.process.wait(timeout), {}
+            return run.process.wait(timeout), None
     except subprocess.TimeoutExpired:
         return TIMED_OUT, stood(run.mark)
     except KeyboardInterrupt:
         _tell_end("an interrupt from the keyboard")
         raise
+
+
+def _lost_text(mpi: MPI, roll: Roll) -> str:
+    """That ranks are missing although mpiexec says that all is well."""
+    first = roll.lost_first()
+    others = [rank for rank in roll.missing() if rank not in first]
+    then = f" {roll.text(others)} did not come to it either." if first and others else ""
+    return (
+        f"distspmd: {mpi.mpiexec.name} ended with code 0, but {roll.text(first or others)} did not "
+        "come to the end of the program: lost with the host, or with what had started ranks there."
+        f"{then} (A rank that ends by os._exit or MPI_Abort with 0 looks alike; write sys.exit.)\n"
+    )
+
+
+def _killed_text(mpi: MPI, number: int) -> str:
+    """That a signal has ended mpiexec, and what may have sent it."""
+    causes = {
+        signal.SIGKILL: "by somebody, or by the system because memory ran out",
+        signal.SIGBUS: f"most likely a file in shared memory had no room: {room_text()}",
+    }
+    cause = causes.get(signal.Signals(number), "")
+    name = signal.Signals(number).name
+    return (
+        f"distspmd: {mpi.mpiexec} was ended by {name}{cause and f' ({cause})'}; all ranks are "
+        "ended.\n"
+    )
 
 
 def _told_text(timeout: float | None, ranks: int, told: Mapping[int, str]) -> str:

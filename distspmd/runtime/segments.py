@@ -38,10 +38,9 @@ def placed_segments(mpi: MPI, environ: Mapping[str, str]) -> Iterator[dict[str, 
     If this process is killed, the next launch removes it. Nothing is set where ranks may be on
     other machines.
     """
-    elsewhere = any("hostfile" in name for name in environ)
     with ExitStack() as stack:
         settings: dict[str, str] = {}
-        if mpi.kind == "openmpi" and not elsewhere and _SHARED.is_dir():
+        if mpi.kind == "openmpi" and _SHARED.is_dir():
             with suppress(CacheError, OSError):  # somebody else has it, or there is no room
                 remove_unused_segments()
                 root = temporary_root(str(_SHARED)) / "work"
@@ -49,6 +48,15 @@ def placed_segments(mpi: MPI, environ: Mapping[str, str]) -> Iterator[dict[str, 
                 settings = {f"OMPI_MCA_{part}_backing_directory": str(folder) for part in _PARTS}
                 settings[_OF_LAUNCHER] = str(folder)
         yield settings
+
+
+def room_text(folder: Path = _SHARED) -> str:
+    """How much room a folder has, as a sentence without its end."""
+    try:
+        held = os.statvfs(folder)
+    except OSError as problem:
+        return f"{folder} cannot be used: {problem.strerror}"
+    return f"{folder} has {held.f_bavail * held.f_frsize / 1e6:.1f} MB left"
 
 
 def remove_unused_segments(folder: Path = _SHARED) -> None:

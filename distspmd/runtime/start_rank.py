@@ -1,13 +1,116 @@
-"""Starts a script as ``python -m mpi4py`` does, but looks for modules beside the script alone.
+"""Starts a program as ``python -m mpi4py`` does, and tells its launcher when it comes to its end.
 
-That command would look where it was started, too, before mpi4py is found; and in a folder that all
-may write anybody may have put a module there.
+A script finds modules beside it alone. That command would look where it was started, too, before
+mpi4py is found; and in a folder that all may write anybody may have put a module there.
 """
 
-if __name__ == "__main__":
-    import sys
+from __future__ import annotations
 
-    sys.path[0] = sys.argv[1].rpartition("/")[0] or "."
+import os
+import sys
+from typing import Any
+
+_SECONDS = (1.0, 10.0)
+"""For an answer: an address that others do not reach may swallow what is sent to it."""
+
+
+class _Line:
+    """The connection to the launcher (roll.py), which is made again where it was cut."""
+
+    def __init__(self) -> None:
+        self._connection: Any = None
+
+    def tell(self, what: str) -> bool:
+        """Tell that this rank comes or ends; whether that was heard."""
+        if self._connection is not None and self._say(what):
+            return True
+        return any(
+            self._call(address, seconds) and self._say(what)
+            for seconds in _SECONDS
+            for address in _addresses()
+        )
+
+    def _call(self, address: str, seconds: float) -> bool:
+        import socket
+
+        port = os.environ["DISTSPMD_ROLL"].partition(" ")[0]
+        try:
+            self._connection = socket.create_connection((address, int(port)), seconds)
+            self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            self._number = self._heard()
+        except OSError:
+            return False
+        return bool(self._number)
+
+    def _say(self, what: str) -> bool:
+        from hashlib import blake2b
+
+        secret = os.environ["DISTSPMD_ROLL"].split(" ")[1]
+        names = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK")
+        rank = next((os.environ[name] for name in names if name in os.environ), "0")
+        word = f"{what} {rank} {os.uname().nodename}"
+        signature = blake2b(f"{self._number} {word}".encode(), key=secret.encode(), digest_size=16)
+        try:
+            self._connection.sendall(f"{signature.hexdigest()} {word}\n".encode())
+            return bool(self._heard())
+        except OSError:
+            return False
+
+    def _heard(self) -> str:
+        """A line; empty if the connection was closed."""
+        found = b""
+        while not found.endswith(b"\n"):
+            more = self._connection.recv(64)
+            if not more:
+                return ""
+            found += more
+        return found.decode().strip()
+
+
+def _addresses() -> list[str]:
+    """Where the launcher may be reached."""
+    _, _, host, *addresses = os.environ["DISTSPMD_ROLL"].split(" ")
+    return ["127.0.0.1"] * (os.uname().nodename == host) + addresses
+
+
+def _refuse() -> None:
+    """End this rank: its launcher does not hear it."""
+    port, _, *hosts = os.environ["DISTSPMD_ROLL"].split(" ")
+    sys.exit(
+        f"distspmd: a rank on {os.uname().nodename} cannot reach port {port} of what launched it, "
+        f"on {', '.join(hosts)}; the loss of its host would go unnoticed. Let this port through, "
+        "or start the program with mpiexec or srun."
+    )
+
+
+def _run(program: str) -> None:
+    """Run the program that the arguments name."""
+    import atexit
+
+    del sys.path[0]  # the folder of this file, whose modules nobody means
+    ended: list[bool] = []
+    if "DISTSPMD_ROLL" in os.environ:
+        process = os.getpid()
+        line = _Line()
+        if not line.tell("comes"):
+            _refuse()
+        # What is entered first is done last.
+        atexit.register(lambda: ended and os.getpid() == process and line.tell("ends"))
+    if program.startswith("-"):
+        own = "" if program == "-c" else os.getcwd()
+    else:
+        own = program.rpartition("/")[0] or "."
+    sys.path.insert(0, own)
     from mpi4py.run import main
 
-    main()
+    try:
+        main()
+    except SystemExit as end:
+        if not end.code:
+            ended.append(True)
+        raise
+    ended.append(True)
+
+
+if __name__ == "__main__":
+    _run(sys.argv[1])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import platform
 import signal
+import socket
 import subprocess
 import sys
 import sysconfig
@@ -21,6 +23,7 @@ from distspmd.runtime import launch as module
 from distspmd.runtime.allocation import launched_ranks
 from distspmd.runtime.launch import Completed, environment
 from distspmd.runtime.launch import launch as launch_ranks
+from distspmd.runtime.roll import VARIABLE as ROLL
 from distspmd.runtime.toolchain import MPI, find_mpi
 
 Launch = Callable[..., Completed]
@@ -167,6 +170,58 @@ def test_ranks_end_with_a_killed_mpiexec(tmp_path: Path, mpi: MPI, ranks: int) -
     launcher.wait()
     while left_over(str(program)):
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGBUS])
+def test_a_launch_says_which_signal_has_ended_mpiexec(
+    tmp_path: Path, mpi: MPI, number: signal.Signals
+) -> None:
+    program = tmp_path / "ends_mpiexec.py"
+    program.write_text(
+        HEAD + "above = os.getppid()\n"
+        "while 'mpiexec' not in (named := open(f'/proc/{above}/cmdline').read()) and "
+        "'prterun' not in named:\n"
+        "    above = int(open(f'/proc/{above}/stat').read().rpartition(')')[2].split()[1])\n"
+        f"if comm.rank == 0: os.kill(above, {int(number)})\n"
+        "time.sleep(3600)"
+    )
+    done = launch_ranks([program], ranks=2, capture=True, timeout=PATIENCE)
+    assert done.returncode == 128 + number
+    assert done.stderr.count("distspmd: ") == 1
+    assert f"{mpi.mpiexec} was ended by {number.name} (" in done.stderr
+    if number == signal.SIGBUS:
+        assert "/dev/shm has " in done.stderr
+    assert not left_over(str(program))
+
+
+def test_a_rank_that_never_says_that_it_ended_makes_code_0_an_error(launch: Launch) -> None:
+    code = "import os, sys\nif os.environ.get('{}') == '1': os._exit(0)"
+    name = next(n for n in ("OMPI_COMM_WORLD_RANK", "PMI_RANK") if n in rank_variables(launch))
+    done = launch(code.format(name), ranks=2, check=False)
+    assert done.returncode == module.LOST
+    assert f"rank 1 on {platform.node()} did not come to the end of the program" in done.stderr
+    assert done.stderr.count("distspmd: ") == 1
+
+
+def rank_variables(launch: Launch) -> set[str]:
+    return {*launch("import os\nprint(*os.environ)", ranks=1).stdout.split()}
+
+
+def test_a_program_that_forks_or_ends_by_exit_has_ended_once(launch: Launch) -> None:
+    code = "if not os.fork(): sys.exit(0)\nos.wait()\nsys.exit()"
+    assert launch("import os, sys\n" + code, ranks=2).stderr == ""
+
+
+def test_a_rank_whose_launcher_does_not_hear_it_ends_and_says_so() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    around = {**os.environ, ROLL: f"{port} secret {platform.node()} 127.0.0.2"}
+    command = [sys.executable, str(module._START), "-c", "print('it ran')"]
+    done = subprocess.run(command, env=around, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert f"cannot reach port {port} of what launched it" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
