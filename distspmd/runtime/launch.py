@@ -105,9 +105,10 @@ def launch(
         code, told = _waited(run, timeout)
         seconds = time.monotonic() - run.begun
         run.end()
-        code, said = run.verdict(code)
-        if told is not None:
-            code, said = TIMED_OUT, _told_text(timeout, ranks, told)
+        if told is None:
+            code, said = run.verdict(code)
+        else:
+            said = _told_text(timeout, ranks, told)
         if not capture:
             sys.stderr.write(said)
         out, err = map(_text, files) if capture else ("", "")
