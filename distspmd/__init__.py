@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from distspmd.api.partitioned_function import PartitionedFunction, program
     from distspmd.api.steps import compile, iteration_spaces, lower, search
     from distspmd.checking.check import check
+    from distspmd.driver.handle import Handle
+    from distspmd.driver.ranks import Ranks
+    from distspmd.driver.session import ranks, start, stop
     from distspmd.execution.program import Program
     from distspmd.execution.symbolic_program import SymbolicProgram
     from distspmd.explanation import explain
@@ -76,6 +79,7 @@ __all__ = [
     "DisagreementError",
     "DistSPMDError",
     "Found",
+    "Handle",
     "LaunchError",
     "Layout",
     "LayoutError",
@@ -91,6 +95,7 @@ __all__ = [
     "Patterns",
     "PlanError",
     "Program",
+    "Ranks",
     "Redistribution",
     "Schedule",
     "ScheduleError",
@@ -113,9 +118,12 @@ __all__ = [
     "plan",
     "predict",
     "program",
+    "ranks",
     "redistribute",
     "search",
     "simulate",
+    "start",
+    "stop",
     "verify",
 ]
 
@@ -123,6 +131,11 @@ _LATER = {
     "Cyclic": "distspmd.layouts.dealing",
     "DeviceArray": "distspmd.runtime.device_arrays",
     "DeviceStream": "distspmd.runtime.device_arrays",
+    "Handle": "distspmd.driver.handle",
+    "Ranks": "distspmd.driver.ranks",
+    "ranks": "distspmd.driver.session",
+    "start": "distspmd.driver.session",
+    "stop": "distspmd.driver.session",
     "Found": "distspmd.scheduling.found",
     "Layout": "distspmd.layouts.layout",
     "Lowering": "distspmd.lowering",

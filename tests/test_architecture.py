@@ -39,6 +39,7 @@ ORDER = """
     symbolic_lowering
     codegen
     execution
+    driver
     frontend
     api
     checking

@@ -23,6 +23,7 @@ from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.call_form import CallForm, bound_by_name, given_of
+from distspmd.runtime.driven import default_comm, started
 from distspmd.schedule import Entries, as_entries
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def program(
     Args:
         function: what is decorated; also a ``@dace.program``.
         ranks: of a search; those of the communicator where there is no schedule.
-        comm: an mpi4py communicator; ``MPI.COMM_WORLD`` where left out.
+        comm: an mpi4py communicator, or ranks that :func:`distspmd.ranks` has started; where left
+            out, the ranks that are started when it is called, or ``MPI.COMM_WORLD``.
 
     Returns:
         A :class:`PartitionedFunction`, or a decorator that makes one.
@@ -114,6 +116,7 @@ class PartitionedFunction(steps.Decorated):
         self._options, self._arithmetic = dict(options), arithmetic
         self.device = device
         self._comm = comm
+        self._called_on: Any = None
         self._agreement: Agreement | None = None
         self._call: Call | None = None
         self._signature = inspect.signature(_python_function(function))
@@ -193,15 +196,15 @@ class PartitionedFunction(steps.Decorated):
         options = self._options
         if self.schedule is not None or not options["search"] or options["ranks"] is not None:
             return {}
-        comm = self._comm if self._agreement is None else self._agreement.comm
+        comm = self._comm or self._called_on or started()
         return {} if comm is None else {"ranks": comm.Get_size()}
 
     def _ranks(self) -> tuple[Agreement, Call]:
+        comm = default_comm() if self._comm is None else self._comm
+        if comm is not self._called_on:  # what was made for ranks that are gone ended with them
+            self._programs.clear()
+            self._agreement, self._called_on = None, comm
         if self._agreement is None or self._call is None:
-            if self._comm is None:
-                from mpi4py import MPI
-
-                self._comm = MPI.COMM_WORLD
             self._call = Call.of(
                 f"{self.__name__}(...)",
                 comparable(self.schedule),
@@ -210,7 +213,7 @@ class PartitionedFunction(steps.Decorated):
                 self.device,
                 wording=f"{self.__name__}(...), {self._asked},",
             )
-            self._agreement = Agreement.of(self._comm, self._call).hold()
+            self._agreement = Agreement.of(comm, self._call).hold()
         return self._agreement, self._call
 
     @property

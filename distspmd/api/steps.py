@@ -18,7 +18,7 @@ from distspmd.lowering import ATTRIBUTE, Lowering
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
 from distspmd.runtime.agreement import Agreement
-from distspmd.runtime.allocation import launched_ranks
+from distspmd.runtime.driven import ranks_here
 from distspmd.runtime.notices import notice
 from distspmd.schedule import Entries, as_entries, as_schedule, is_of_axes
 
@@ -134,7 +134,7 @@ def _ranks_of_search(
             "lower: ranks= and memory= are of a search, but search=False was given."
         )
     if ranks is None and schedule is None and search:
-        ranks = launched_ranks()
+        ranks = ranks_here()
         if ranks is None and memory is None:
             notice(_NO_RANKS)
     if ranks is None and memory is not None:

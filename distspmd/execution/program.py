@@ -22,7 +22,7 @@ from distspmd.errors import (
     listed,
 )
 from distspmd.execution.binding import Binding, binding_of
-from distspmd.execution.executable import load_executable
+from distspmd.execution.executable import Executable, load_executable
 from distspmd.execution.messages import MESSAGES
 from distspmd.execution.resident_arguments import Residents
 from distspmd.execution.signature import Signature
@@ -84,7 +84,9 @@ def load_together(
     """
     text = f"compile(..., arithmetic={arithmetic!r}{f', {device=}' if device else ''})"
     agreement.compare((arithmetic, device), text, "compile differently")
-    if device:
+    if device and agreement.driver is not None:
+        agreement.driver.check_devices(device)
+    elif device:
         from distspmd.execution.device_executable import check_devices
 
         check_devices(agreement, device)
@@ -103,6 +105,10 @@ def load_together(
             error = CompilationError(f"code generation failed: {type(problem).__name__}: {problem}")
             error.__cause__ = problem
     agreement.wait(error)
+    if agreement.driver is not None:
+        assert made is not None
+        driven: Program = agreement.driver.load(*made, binding)
+        return driven
     elsewhere = binding.elsewhere() if binding else None
     (built, lowering), elsewhere = agreement.bcast((made, elsewhere))
     return Program(built, lowering, agreement.comm, binding or elsewhere)
@@ -165,7 +171,7 @@ class Program(Closing):
         self.comm = self._agreement.comm
         self.rank: int = comm.Get_rank()
         self._is_needed = self.rank < lowering.ranks
-        self.signature = Signature.of(built, lowering, self.rank)
+        self.signature = self._signature_of(built, lowering)
         self._agreement.programs += 1
         number, grids = self._agreement.programs, dict(_asked_of(lowering)[0])
         text = f"{self.signature.program}(...)"
@@ -174,9 +180,17 @@ class Program(Closing):
         self.binding = binding
         self.device = built.device
         """What was decided for a device, if the program runs on one."""
-        self._executable = load_executable(built, lowering, self._agreement)
+        self._executable = self._load(built, lowering)
         self.residents = self._keep()
         """What stays on the ranks between calls."""
+
+    def _signature_of(self, built: Build, lowering: Lowering) -> Signature:
+        """What this rank passes and gets."""
+        return Signature.of(built, lowering, self.rank)
+
+    def _load(self, built: Build, lowering: Lowering) -> Executable:
+        """What runs the program."""
+        return load_executable(built, lowering, self._agreement)
 
     @property
     def transport(self) -> str:
@@ -226,13 +240,7 @@ class Program(Closing):
                 sorted(alone - self.lowering.held.keys()),
             )
         )
-        if lost:
-            raise ArgumentError(
-                f"{listed(lost)}: no memory is behind these (their device is 'meta'), but the "
-                "program is lowered for rank 0 to hold them. Lower it with "
-                "arguments=frontend.resident(sdfg, parameters='distributed'), or with a preset "
-                "such as frontend.fsdp(4)."
-            )
+        self._refuse_lost(lost)
         layouts = {name: self.lowering.held[name] for name in kept}
         dtypes = {name: known[name].dtype for name in kept}
 
@@ -249,6 +257,16 @@ class Program(Closing):
             self._agreement.check(error)
         assert found is not None
         return found
+
+    def _refuse_lost(self, names: Collection[str]) -> None:
+        """Refuse what rank 0 would have to hold but has no memory for."""
+        if names:
+            raise ArgumentError(
+                f"{listed(sorted(names))}: no memory is behind these (their device is 'meta'), but "
+                "the program is lowered for rank 0 to hold them. Lower it with "
+                "arguments=frontend.resident(sdfg, parameters='distributed'), or with a preset "
+                "such as frontend.fsdp(4)."
+            )
 
     def layout(self, name: str) -> Layout:
         """In which layout the caller holds an argument or a result.

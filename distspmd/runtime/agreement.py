@@ -74,6 +74,7 @@ class Agreement:
     """The meetings of the ranks of a communicator; all of them make it together.
 
     Attributes:
+        driver: who runs programs for this process, if the ranks of the communicator do not.
         comm: the duplicate on which they meet.
         standing: what this rank is in; the watchdog reads it.
         kept: what redistributions keep with the communicator.
@@ -82,6 +83,8 @@ class Agreement:
         programs: how many its ranks have made.
         meets_at_the_end: whether its ranks meet once more when their programs end.
     """
+
+    driver: Any = None
 
     def __init__(self, comm: Any, doing: object = _PLAIN) -> None:
         self.ranks: int = comm.Get_size()
@@ -113,6 +116,9 @@ class Agreement:
             ArgumentError: something else than a communicator of mpi4py that is in use.
             LaunchError: the ranks of the job do not see each other.
         """
+        own = getattr(comm, "agreement", None)  # of ranks that this process drives
+        if isinstance(own, Agreement):
+            return own
         if _lost:
             raise ArgumentError(f"{doing} cannot be called: {_lost}")
         try:

@@ -158,7 +158,7 @@ def running(
     env: Mapping[str, str] | None = None,
     threads: int | None = None,
     cwd: str | os.PathLike[str] | None = None,
-    files: Sequence[IO[bytes]] = (),
+    files: Sequence[IO[bytes] | int | None] = (),
     apart: bool = False,
 ) -> Iterator[Running]:
     """Ranks, as :func:`launch` starts them, which run until the block ends.

@@ -28,6 +28,7 @@ from distspmd.layouts.mesh import Mesh
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.collective_resource import Closing
+from distspmd.runtime.driven import default_comm
 from distspmd.runtime.notices import warn
 from distspmd.schedule import Entries, Schedule, as_entries
 
@@ -73,14 +74,12 @@ def partitioned(
     Args:
         function: as it is; ranks other than 0 may pass None.
         schedule: as :func:`distspmd.lower` takes it, for instance a preset.
-        comm: a communicator of mpi4py; that of all ranks by default.
+        comm: a communicator of mpi4py, or ranks that :func:`distspmd.ranks` has started; those that
+            were started by default, or all ranks of MPI.
         mesh, arguments: as :func:`distspmd.lower` takes them.
         arithmetic, device: as :func:`distspmd.compile` takes them.
     """
-    if comm is None:
-        from mpi4py import MPI
-
-        comm = MPI.COMM_WORLD
+    comm = default_comm() if comm is None else comm
     entries = as_entries(schedule, mesh)
     return Partitioned(function, entries, comm, dict(arguments or {}), arithmetic, device)
 
