@@ -32,7 +32,7 @@ from distspmd.checking.trials import (
 )
 from distspmd.codegen.build import build_unlowered
 from distspmd.errors import ArgumentError, CheckError, DistSPMDError
-from distspmd.execution.program import build_for
+from distspmd.execution.builds import build_for
 from distspmd.frontend.from_numpy.program import numpy_program
 from distspmd.layouts.mesh import Mesh
 from distspmd.lowering import Lowering

@@ -18,10 +18,10 @@ from distspmd.errors import (
     CompilationError,
     DeviceError,
     DistSPMDError,
-    ScheduleError,
     listed,
 )
 from distspmd.execution.binding import Binding, binding_of
+from distspmd.execution.builds import build_for
 from distspmd.execution.executable import Executable, load_executable
 from distspmd.execution.messages import MESSAGES
 from distspmd.execution.resident_arguments import Residents
@@ -43,8 +43,7 @@ def compile_and_load(
 ) -> Program:
     """Compile a lowered SDFG on rank 0, and load it on all ranks of a communicator.
 
-    The arguments and errors are those of :func:`distspmd.compile`; ranks other than
-    0 may pass None.
+    Arguments and errors are those of :func:`distspmd.compile`; other ranks may pass None.
     """
     agreement = Agreement.of(comm, COMPILES)
     with agreement.calling(COMPILES):
@@ -119,39 +118,6 @@ def _asked_of(lowering: Lowering) -> tuple[tuple[tuple[str, Any], ...], tuple[st
     asked = [space for space in lowering.spaces if space.chosen_by.reason is Reason.SCHEDULE]
     grids = tuple((space.name, space.parts) for space in asked)
     return grids, tuple(sorted(lowering.held)), lowering.deterministic
-
-
-def build_for(
-    sdfg: SDFG | None, ranks: int, arithmetic: str = "vector", device: str | None = None
-) -> tuple[Build, Lowering]:
-    """Compile a lowered SDFG for a number of ranks; with the record of its lowering.
-
-    Raises:
-        ScheduleError: the SDFG is not lowered, or its grids need more ranks.
-        ArgumentError: an unknown kind of arithmetic, or of device.
-        CompilationError: with the compiler's message.
-        ToolchainError: the compiler or the BLAS is missing.
-    """
-    lowering: Lowering | None = getattr(sdfg, ATTRIBUTE, None)
-    if sdfg is None or lowering is None:
-        raise ScheduleError(
-            f"{getattr(sdfg, 'name', sdfg)!r} is not a lowered SDFG. "
-            "Call distspmd.lower(sdfg, schedule) in the same process, and pass the SDFG."
-        )
-    if ranks < lowering.ranks:
-        largest = max(lowering.spaces, key=lambda space: space.mesh.size)
-        raise ScheduleError(
-            f"the schedule gives the space {largest.name!r} the parts {largest.parts}, "
-            f"{largest.mesh.size} ranks, but the communicator has {ranks}. Start at least "
-            f"{lowering.ranks} ranks (mpiexec -n {lowering.ranks}), or give fewer parts."
-        )
-    if device:
-        from distspmd.codegen.build_device import build_device_program
-
-        return build_device_program(sdfg, lowering, ranks, arithmetic, device), lowering
-    from distspmd.codegen.build import build_program
-
-    return build_program(sdfg, lowering, ranks, arithmetic), lowering
 
 
 class Program(Closing):
@@ -263,9 +229,8 @@ class Program(Closing):
         if names:
             raise ArgumentError(
                 f"{listed(sorted(names))}: no memory is behind these (their device is 'meta'), but "
-                "the program is lowered for rank 0 to hold them. Lower it with "
-                "arguments=frontend.resident(sdfg, parameters='distributed'), or with a preset "
-                "such as frontend.fsdp(4)."
+                "rank 0 is to hold them. Lower the program with arguments=frontend.resident(sdfg, "
+                "parameters='distributed'), or with a preset such as frontend.fsdp(4)."
             )
 
     def layout(self, name: str) -> Layout:

@@ -18,8 +18,9 @@ from torch.utils import _pytree as pytree
 from distspmd import pipeline
 from distspmd.errors import ArgumentError, DistSPMDError, NothingSplit, UnsupportedProgram
 from distspmd.execution.binding import binding_of
+from distspmd.execution.builds import build_for
 from distspmd.execution.call_keys import comparable
-from distspmd.execution.program import Made, Program, build_for, load_together
+from distspmd.execution.program import Made, Program, load_together
 from distspmd.frontend.from_torch.api import input_names, traced_program
 from distspmd.frontend.from_torch.arguments import MemoryBinding
 from distspmd.frontend.from_torch.kept_programs import KeptProgram
