@@ -292,7 +292,7 @@ def gpt2_again(layers: int, ranks: int) -> Callable[[], Any]:
 def _warm_up() -> None:
     """Let the cache have what all programs share: the runtime, and the headers."""
     import distspmd
-    from distspmd.execution.program import build_for
+    from distspmd.execution.builds import build_for
     from distspmd.runtime import compiler_processes
 
     small = distspmd.frontend.numpy_program(_written("small", "x: f8[64]", ["    y = 2 * x"], "y"))
@@ -312,7 +312,7 @@ def _program_of_gpt2(layers: int, ranks: int) -> tuple[Callable[[], Any], Callab
 
     from distspmd import pipeline
     from distspmd.execution.binding import binding_of
-    from distspmd.execution.program import build_for
+    from distspmd.execution.builds import build_for
     from distspmd.frontend import data_parallel
     from distspmd.frontend.from_torch.kept_programs import KeptProgram
     from distspmd.frontend.from_torch.partitioned import Given

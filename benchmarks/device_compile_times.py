@@ -123,7 +123,7 @@ def main() -> None:
 
 def measure(names: Sequence[str], device: str, arch: str, small: bool) -> None:
     """Print the rows of programs."""
-    from distspmd.execution.program import build_for
+    from distspmd.execution.builds import build_for
     from distspmd.runtime import compiler_processes, cuda_toolkit, device_products
     from distspmd.runtime.devices import build_device_library, device_kind
 

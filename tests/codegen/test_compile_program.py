@@ -70,7 +70,7 @@ def test_the_key_of_a_program_notices_what_changes_its_code(launch: Launch) -> N
         """
 import dace, numpy as np, distspmd
 from mpi4py import MPI
-from distspmd.execution.program import build_for
+from distspmd.execution.builds import build_for
 
 def library(factor=2, size=9, name="keyed", **options):
     @dace.program

@@ -14,7 +14,7 @@ import pytest
 
 import distspmd
 from distspmd.errors import ToolchainError
-from distspmd.execution.program import build_for
+from distspmd.execution.builds import build_for
 from distspmd.lowering import ATTRIBUTE, Lowering
 from distspmd.runtime.cuda_toolkit import ARCHITECTURES, find_cuda
 from distspmd.runtime.device_products import VARIABLE

@@ -18,7 +18,7 @@ from distspmd.api import lower
 from distspmd.codegen import compile_program
 from distspmd.codegen.build import build_unlowered
 from distspmd.codegen.build_record import Build
-from distspmd.execution.program import build_for
+from distspmd.execution.builds import build_for
 
 
 @dace.program

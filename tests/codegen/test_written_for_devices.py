@@ -11,7 +11,7 @@ from mpi4py import MPI
 
 import distspmd
 from distspmd.errors import ScheduleError, UnsupportedProgram
-from distspmd.execution.program import build_for
+from distspmd.execution.builds import build_for
 
 WRITTEN = Path(__file__).parents[1] / "ranks" / "device_written.py"
 SLOW = pytest.mark.slow

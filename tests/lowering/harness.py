@@ -17,7 +17,7 @@ from dace import SDFG
 from dace.frontend.python.parser import DaceProgram
 
 import distspmd
-from distspmd.execution.program import build_for
+from distspmd.execution.builds import build_for
 from distspmd.frontend import numpy_program
 from distspmd.lowering import ATTRIBUTE
 from distspmd.passes.normalize.uninitialised import find_uninitialised

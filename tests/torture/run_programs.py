@@ -27,7 +27,7 @@ def prepare(program: Program, ranks: int, folder: Path) -> tuple[Prepared, str]:
     import numpy as np
     from lowering.on_paper import problems
 
-    from distspmd.execution.program import build_for
+    from distspmd.execution.builds import build_for
     from distspmd.frontend import numpy_program
 
     function = program.written(folder)
