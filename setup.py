@@ -21,6 +21,7 @@ setup(
     package_data={
         "distspmd": [
             "py.typed",
+            "dace_compat/*.js",
             "runtime/*.sh",
             "runtime/include/distspmd/**/*.hpp",
             "runtime/emulation/*",

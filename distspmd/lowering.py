@@ -92,6 +92,15 @@ class TiledSpace:
     asked: Mapping[str, Axes] | None = field(default_factory=dict)
     """Axes by parameter, as a schedule asks for them; None where none can say it."""
 
+    @property
+    def where(self) -> str:
+        """The ranks that run it, in words."""
+        if self.mesh.size == 1:
+            return "rank 0"
+        if max(self.parts) == 1:
+            return f"whole on each of {self.mesh.size} ranks"
+        return f"grid {_grid(self)}"
+
 
 @dataclass(frozen=True)
 class FusedSpace:
@@ -200,7 +209,7 @@ class PlannedMemlet:
 
 @dataclass(frozen=True)
 class Lowering:
-    """The record of one lowering; prints as tables, also in Jupyter.
+    """The record of one lowering; prints as tables, and in Jupyter as a picture and tables.
 
     Attributes:
         spaces: all iteration spaces with their grids, in program order.
@@ -213,6 +222,8 @@ class Lowering:
         approximate: reads of which a dimension was taken whole, as sentences.
         remarks: what the schedule leaves idle or whole, as sentences.
         warned: those of them of which the caller was warned.
+        places: name of the space of each map and library node of the SDFG, by the node's guid.
+        tiles: layout of each tile, as text, by its container in the SDFG.
         call_form: how the caller passes arguments and gets results.
         written: containers that some space writes.
         machine: what messages and bytes were taken to cost.
@@ -240,6 +251,8 @@ class Lowering:
     warned: tuple[str, ...] = ()
     row_exchanges: tuple[RowExchange, ...] = ()
     searched: str = ""
+    places: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    tiles: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     sdfg: Any = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -349,8 +362,9 @@ class Lowering:
         return "\n".join([as_text(self._tables()), *self.sentences])
 
     def _repr_html_(self) -> str:
+        picture = self.sdfg._repr_html_() if self.sdfg is not None else ""
         notes = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences)
-        return as_html(self._tables()) + notes
+        return f"{picture}{as_html(self._tables())}{notes}"
 
 
 def layout_text(layout: Layout, at_caller: bool) -> str:
@@ -368,4 +382,5 @@ def _ranges(space: TiledSpace | FusedSpace) -> str:
 
 
 def _grid(space: TiledSpace) -> str:
+    """Parts along each parameter."""
     return "(" + ", ".join(map(str, space.parts)) + ("," if len(space.parts) == 1 else "") + ")"

@@ -93,6 +93,19 @@ pip_install() {
     --constraint "$root/scripts/pins.txt" </dev/null
 }
 
+# Chromium, in which tests look at pages. They are skipped where it is not there and nobody may install it.
+browser() {
+  if command -v chromium || command -v chromium-browser; then
+    return
+  fi >/dev/null
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "installing chromium (about a minute)" >&2
+    { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+      chromium; } >/dev/null 2>&1 </dev/null && return
+  fi
+  echo "there is no chromium: tests that look at pages are skipped" >&2
+}
+
 # One set-up at a time; `setup torch` is one with PyTorch. The lock is on the folder, so that a user
 # who may not write can pass.
 setup() {

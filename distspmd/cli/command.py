@@ -298,7 +298,9 @@ def _lower(options: argparse.Namespace) -> int:
     if options.output:
         sdfg.save(options.output)
     if options.html:
-        Path(options.html).write_text(f"<html><body>{sdfg._repr_html_()}</body></html>")
+        from distspmd.dace_compat.viewer import page
+
+        Path(options.html).write_text(page(sdfg.name, lowering._repr_html_()), encoding="utf-8")
     return 0
 
 

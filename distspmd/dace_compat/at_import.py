@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 _DACE = "dace"
-_AFTERWARDS = ("distspmd.dace_compat.tasklet_kinds",)
+_AFTERWARDS = ("distspmd.dace_compat.tasklet_kinds", "distspmd.dace_compat.viewer")
 """Modules that are imported once DaCe is."""
 
 

@@ -61,6 +61,7 @@ class Compilation:
         windows: its parts, of one that loops choose ever less of.
         movements: redistributions of the program, in the order of their numbers.
         fetches: the same of what data decide.
+        tiles: layout of each tile, by its container.
         apart: spaces that run on operands that lie apart: what they pick, if that is known.
         row_exchanges: of rows that data choose, in the order of their numbers.
         copy_homes: layouts of copies that loops work on, which the schedule gives.
@@ -90,6 +91,7 @@ class Compilation:
     windows: dict[tuple[Use, Redistribution], Windows] = field(default_factory=dict)
     movements: Sequence[Movement] = ()
     fetches: Sequence[Movement] = ()
+    tiles: Mapping[str, Layout] = field(default_factory=dict)
     apart: Mapping[str, Picking | None] = field(default_factory=dict)
     row_exchanges: Sequence[RowExchange] = ()
     copy_homes: dict[str, Layout] = field(default_factory=dict)

@@ -48,6 +48,7 @@ class InsertMemlets:
         inserter = distribute(sdfg, compilation.homes, symbols, tilings, compilation.windows)
         compilation.movements = inserter.movements
         compilation.fetches = inserter.fetches
+        compilation.tiles = inserter.tiles.layouts
 
 
 def distribute(

@@ -77,6 +77,8 @@ class RecordDecisions:
             fused=compilation.fused,
             remarks=(*compilation.remarks, *remarks(compilation, work)),
             warned=compilation.warned,
+            places={space.node.guid: space.name for space in compilation.spaces},
+            tiles={name: str(layout) for name, layout in compilation.tiles.items()},
             sdfg=compilation.sdfg,
         )
         setattr(compilation.sdfg, ATTRIBUTE, lowering)
