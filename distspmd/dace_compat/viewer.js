@@ -37,8 +37,8 @@ function distspmdLook(renderer, at) {
   const wide = Math.min(right - left + 2 * edge, most * at.clientWidth);
   const high = Math.min(bottom - top + 2 * edge, most * at.clientHeight);
   const first = blocks.reduce((one, other) => (one.y - one.height / 2 <= other.y - other.height / 2 ? one : other));
-  const middle = wide < right - left ? first.x : (left + right) / 2;
-  const seen = new DOMRect(middle - wide / 2, top - edge, wide, high);
+  const begin = Math.max(left - edge, Math.min(first.x - wide / 2, right + edge - wide));
+  const seen = new DOMRect(begin, top - edge, wide, high);
   renderer.canvas_manager.set_view(seen, false);
   renderer.draw_async();
 }

@@ -66,8 +66,9 @@ def picture(sdfg: SDFG) -> str:
         else ""
     )
     return (
-        f'{_viewer()}{legend}<div class="sdfv"><div id="{name}" style="position: relative; '
-        f'height: 600px; border: 1px solid #ccc; overflow: hidden; background: white"></div>'
+        f'{_viewer()}{legend}<div class="sdfv"><div id="{name}" class="distspmd-picture" '
+        'style="position: relative; height: 600px; border: 1px solid #ccc; '
+        'overflow: hidden; background: white"></div>'
         f"</div><script>if (window.distspmdDraw) distspmdDraw({json.dumps(name)}, {text}); "
         f"else document.getElementById({json.dumps(name)}).textContent = {json.dumps(_NO_VIEWER)}"
         "</script>"
@@ -80,7 +81,7 @@ def page(title: str, content: str) -> str:
         f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         f"<title>{html.escape(title)}</title><style>body {{ margin: 12px; font: 14px sans-serif }} "
         "td, th { text-align: left; padding: 2px 10px 2px 0 } "
-        ".sdfv > div { height: 80vh !important }</style></head>"
+        ".distspmd-picture { height: 80vh !important }</style></head>"
         f"<body>{content}</body></html>\n"
     )
 
