@@ -27,6 +27,7 @@ from distspmd.errors import (
     NoSchedule,
     NoSolver,
     PlanError,
+    ResultElsewhere,
     ScheduleError,
     ScheduleWarning,
     ToolchainError,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from distspmd.plans.verifier import verify
     from distspmd.runtime.allocation import launched_ranks
     from distspmd.runtime.device_arrays import DeviceArray, DeviceStream
+    from distspmd.runtime.elsewhere import Elsewhere
     from distspmd.runtime.launch import launch
     from distspmd.runtime.redistribute import allocate, redistribute
     from distspmd.schedule import OnMesh, Patterns, Schedule
@@ -78,6 +80,7 @@ __all__ = [
     "DeviceStream",
     "DisagreementError",
     "DistSPMDError",
+    "Elsewhere",
     "Found",
     "Handle",
     "LaunchError",
@@ -97,6 +100,7 @@ __all__ = [
     "Program",
     "Ranks",
     "Redistribution",
+    "ResultElsewhere",
     "Schedule",
     "ScheduleError",
     "ScheduleWarning",
@@ -136,6 +140,7 @@ _LATER = {
     "ranks": "distspmd.driver.session",
     "start": "distspmd.driver.session",
     "stop": "distspmd.driver.session",
+    "Elsewhere": "distspmd.runtime.elsewhere",
     "Found": "distspmd.scheduling.found",
     "Layout": "distspmd.layouts.layout",
     "Lowering": "distspmd.lowering",

@@ -68,6 +68,18 @@ class ArgumentError(DistSPMDError):
     """A missing, misshapen or mistyped argument; raised on all ranks before work starts."""
 
 
+class ResultElsewhere(ArgumentError):
+    """A result is used on a rank that has not got it; says where it is, and what to write.
+
+    Attributes:
+        first: the first of the ranks that have not got it; it tells of the error for all of them.
+    """
+
+    def __init__(self, message: str, first: int = 0) -> None:
+        super().__init__(message)
+        self.first = first
+
+
 class DisagreementError(DistSPMDError):
     """Ranks call different things, or one has ended; on all ranks, with who called what."""
 

@@ -22,6 +22,7 @@ from distspmd.execution.program import Program
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import Lowering
+from distspmd.runtime.elsewhere import Elsewhere
 
 Arguments = dict[str, Any]
 Tile = NDArray[Any]
@@ -62,11 +63,13 @@ def call_with_copies(function: Callable[..., Any], given: Arguments) -> Argument
 
 
 def _results(results: Any) -> Arguments:
+    """Those of this rank by name."""
     if results is None:
         return {}
-    if not isinstance(results, tuple):
-        return {"__return": results}
-    return {f"__return_{n}": result for n, result in enumerate(results)}
+    named = {"__return": results}
+    if isinstance(results, tuple):
+        named = {f"__return_{n}": result for n, result in enumerate(results)}
+    return {name: each for name, each in named.items() if not isinstance(each, Elsewhere)}
 
 
 def perform(trial: Trial, comm: Any, sets: Sets, runs: int) -> tuple[Run, ...]:

@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from distspmd.runtime.elsewhere import Elsewhere
+
 _ATTRIBUTE = "_distspmd_binding"
 
 
@@ -44,8 +46,8 @@ class Binding(Protocol):
     def given(self, name: str, value: Any, tile: tuple[int, ...] | None = None) -> Any:
         """What the caller passed, as an array; of the shape of a tile, where it is one."""
 
-    def returned(self, results: Sequence[NDArray[Any] | None]) -> Any:
-        """What the caller gets for the results; None stands for those that are elsewhere."""
+    def returned(self, results: Sequence[NDArray[Any] | Elsewhere]) -> Any:
+        """What the caller gets for the results, some of which may be elsewhere."""
 
 
 def bind(sdfg: Any, binding: Binding) -> None:

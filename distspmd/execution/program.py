@@ -124,9 +124,10 @@ class Program(Closing):
     """A lowered program that all ranks call together.
 
     ``program(x=x)`` takes arrays on rank 0 and returns the results there; other ranks call
-    ``program()`` and get None. What they pass is not looked at. Of arguments and results that are
-    ``replicated`` or ``distributed`` (see :func:`distspmd.lower`), every rank passes and gets its
-    own: all of it, or its tile in ``program.layout(name)``.
+    ``program()`` and get what says where results are (:class:`distspmd.Elsewhere`). What they pass
+    is not looked at. Of arguments and results that are ``replicated`` or ``distributed`` (see
+    :func:`distspmd.lower`), every rank passes and gets its own: all of it, or its tile in
+    ``program.layout(name)``.
     """
 
     def __init__(
@@ -257,9 +258,9 @@ class Program(Closing):
         begins when what was queued on that stream is done. It has ended when the call returns.
 
         Returns:
-            On rank 0 what the original program returns; None on other ranks. Results that are
-            replicated or distributed are returned on every rank that takes part: ranks beyond all
-            grids get None, as do those that hold no part of a distributed result.
+            On rank 0 what the original program returns; on other ranks the same of
+            :class:`distspmd.Elsewhere`, which say where results are as soon as they are used.
+            Results that are replicated or distributed are returned on every rank that takes part.
 
         Raises:
             ArgumentError: on all ranks, before anything runs; on one, if the program is closed.
@@ -294,8 +295,9 @@ class Program(Closing):
             self._run_and_listen(arrays)
         elif self._is_needed:
             self._executable.run(arrays)
-        if not self.signature.gets_results:
+        if not self.signature.results:
             return None
+        results = self.signature.completed(results)
         if self.binding:
             return self.binding.returned(results)
         return self.signature.returned(results, self._executable.handing(arrays))
@@ -384,6 +386,8 @@ class Program(Closing):
             stream = named.pop("stream")
         is_plain = not arguments and not self.signature.call_form.has_other_names
         bound = named if is_plain else self.signature.bind(arguments, named)
+        if self.rank > 0:
+            bound = self.signature.of_this_rank(bound)
         if self.device:
             bound = self._executable.on_device(bound, stream)
         arrays = self.signature.check(self._completed(bound))

@@ -20,6 +20,7 @@ from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import CONTEXT, Lowering
 from distspmd.runtime.call_form import TODAY, CallForm
+from distspmd.runtime.elsewhere import Elsewhere, elsewhere
 from distspmd.runtime.portable import Unsent
 
 
@@ -115,9 +116,12 @@ class Signature:
         return self.rank == 0 or any(parameter.is_here for parameter in every)
 
     @cached_property
-    def gets_results(self) -> bool:
-        """Whether the rank gets any result."""
-        return any(parameter.is_here for parameter in self.results)
+    def elsewhere(self) -> tuple[Elsewhere | None, ...]:
+        """What this rank gets for each result that others have; None for those that it has."""
+        return tuple(
+            None if p.is_here else elsewhere(self.program, *_place_of(p.layout))
+            for p in self.results
+        )
 
     @cached_property
     def is_single(self) -> bool:
@@ -277,22 +281,47 @@ class Signature:
         """New arrays for the results that this rank gets; None for the others."""
         return [np.empty(p.shape, p.dtype) if p.is_here else None for p in self.results]
 
+    def of_this_rank(self, bound: dict[str, Any]) -> dict[str, Any]:
+        """What is passed, without results of other ranks where the program takes none here.
+
+        Raises:
+            ArgumentError: it takes one here.
+        """
+        others = [name for name, value in bound.items() if isinstance(value, Elsewhere)]
+        for name in others:
+            if name in self.parameters and self.parameters[name].is_here:
+                self._refuse(self.parameters[name], bound[name])
+        return {n: v for n, v in bound.items() if n not in others} if others else bound
+
+    def completed(self, results: Sequence[Any]) -> list[Any]:
+        """Results of this rank, with what stands for those that others have.
+
+        Args:
+            results: None for each of the others; empty where the rank has none.
+        """
+        if not results:
+            return list(self.elsewhere)
+        return [
+            there if here is None else here
+            for here, there in zip(results, self.elsewhere, strict=True)
+        ]
+
     def returned(
         self, results: Sequence[Any], handed: Callable[[Any], Any] = lambda result: result
     ) -> Any:
         """What the caller gets for results: arrays, and numbers of NumPy; a tuple of several.
 
         Args:
-            results: arrays, None for those that are elsewhere.
+            results: arrays, and what stands for those that are elsewhere.
             handed: what the caller gets for one of them.
         """
         found = [
-            result[0] if parameter.is_scalar and result is not None else result
+            result[0] if parameter.is_scalar and not isinstance(result, Elsewhere) else result
             for parameter, result in zip(self.results, results, strict=True)
         ]
         if self.call_form.returned is not None:
             return self.call_form.arrange(found, handed)
-        found = [handed(result) for result in found]
+        found = [r if isinstance(r, Elsewhere) else handed(r) for r in found]
         return found[0] if self.is_single else tuple(found)
 
     def _scalar(self, parameter: Parameter, value: Any) -> NDArray[Any]:
@@ -337,6 +366,11 @@ class Signature:
 
     def _refuse(self, parameter: Parameter, value: Any) -> None:
         name = parameter.name
+        if isinstance(value, Elsewhere):
+            raise ArgumentError(
+                f"{self.program} takes the argument {name!r} from rank {self.rank}, but {value!r}: "
+                'write results="replicated" where it is made, or let it come from rank 0.'
+            )
         start = f"{self.program}: the argument {name!r} must be {parameter}"
         if parameter.layout:
             start += f" on rank {self.rank}, its part of {parameter.layout}"
@@ -378,6 +412,13 @@ def _shape_of(layout: Layout, rank: int, extents: tuple[int, ...]) -> tuple[int,
     """What a rank passes: the whole as the caller knows it, or a tile as the program folds it."""
     is_whole = layout.box(rank) == intervals.whole(layout.extents)
     return extents if is_whole else intervals.shape(layout.box(rank))
+
+
+def _place_of(layout: Layout | None) -> tuple[str, int]:
+    """Where a result is, and the first rank that has not got it."""
+    if layout is None:
+        return "on rank 0", 1
+    return f"on the {layout.ranks} ranks of its layout {layout}", layout.ranks
 
 
 def _begin(array: Any) -> int:

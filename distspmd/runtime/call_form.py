@@ -12,6 +12,7 @@ import numpy as np
 
 from distspmd.errors import ArgumentError, ProgramError
 from distspmd.runtime.clock import seconds
+from distspmd.runtime.elsewhere import Elsewhere
 from distspmd.runtime.portable import portable
 
 _CALL_FORM = "_distspmd_call_form"
@@ -38,16 +39,17 @@ class Result:
     of_type: int | None = None
 
     def of(self, results: Sequence[Any]) -> Any:
-        """The array among some results; None where there is none."""
+        """The array among some results, or what stands for it on this rank."""
         found = results[self.number]
+        if isinstance(found, Elsewhere):
+            return found
         for dimension, place in self.lengths:
-            if found is not None:
-                found = _first(found, dimension, int(on_host(results[place])))
+            found = _first(found, dimension, int(on_host(results[place])))
         is_python = self.is_python
-        if self.of_type is not None and found is not None:
+        if self.of_type is not None:
             name, is_python = self.types[int(on_host(results[self.of_type]))]
             found = of_type(on_host(found), name)
-        return found.item() if is_python and found is not None else found
+        return found.item() if is_python else found
 
 
 def on_host(value: Any) -> Any:
@@ -136,7 +138,7 @@ class ListOf(Made):
     length: int = 0
 
     def fill(self, array: Callable[[Result], Any]) -> Any:
-        """The list, of its columns; None where one is not there."""
+        """The list, of its columns; what stands for one that is not there."""
         found = _rows(self.element, array)
         return self.kind(found) if isinstance(found, list) else found
 
@@ -145,8 +147,8 @@ def _rows(element: Any, array: Callable[[Result], Any]) -> Any:
     """The elements of a list, of their columns."""
     if isinstance(element, Column):
         values = array(element.values)
-        if values is None:
-            return None
+        if isinstance(values, Elsewhere):
+            return values
         if element.kinds is not None:
             return element.in_types(values, array(element.kinds))
         if element.is_python or len(values.shape) == 1:  # numbers
@@ -157,17 +159,19 @@ def _rows(element: Any, array: Callable[[Result], Any]) -> Any:
     if isinstance(element, ListOf):
         n = element.length
         flat = _rows(element.element, lambda result: _flat(array(result)))
-        return flat if flat is None else [flat[k : k + n] for k in range(0, len(flat), n)]
+        if isinstance(flat, Elsewhere):
+            return flat
+        return [flat[k : k + n] for k in range(0, len(flat), n)]
     parts = [_rows(part, array) for part in element]
-    if any(not isinstance(part, list) for part in parts):
-        return next((part for part in parts if part is not None), None)
+    if any(isinstance(part, Elsewhere) for part in parts):
+        return next(part for part in parts if isinstance(part, Elsewhere))
     kind = tuple if isinstance(element, tuple) else list
     return [kind(row) for row in zip(*parts, strict=True)]
 
 
 def _flat(values: Any) -> Any:
     """An array whose first dimension is its first two."""
-    return None if values is None else values.reshape(-1, *values.shape[2:])
+    return values if isinstance(values, Elsewhere) else values.reshape(-1, *values.shape[2:])
 
 
 @dataclass(frozen=True)
@@ -185,7 +189,10 @@ class ObjectOf(Made):
     def fill(self, array: Callable[[Result], Any]) -> Any:
         """The object, with something in the place of its results."""
         if ELEMENTS in self.parts:  # an array of a class of its own
-            elements = np.asarray(fill(self.parts[ELEMENTS], array))
+            elements = fill(self.parts[ELEMENTS], array)
+            if isinstance(elements, Elsewhere):
+                return elements
+            elements = np.asarray(elements)
             made: Any = elements.view(self.kind)
         else:
             made = object.__new__(self.kind)
@@ -224,9 +231,10 @@ class IteratorOf(Made):
 
     values: Any
 
-    def fill(self, array: Callable[[Result], Any]) -> Iterator[Any]:
+    def fill(self, array: Callable[[Result], Any]) -> Any:
         """The iterator, with something in the place of the results."""
-        return iter(fill(self.values, array))
+        found = fill(self.values, array)
+        return found if isinstance(found, Elsewhere) else iter(found)
 
 
 @dataclass(frozen=True)
@@ -366,7 +374,12 @@ class CallForm:
 
     def arrange(self, results: Sequence[Any], handed: Callable[[Any], Any] = lambda x: x) -> Any:
         """What the caller gets for the results, each of which is handed to the caller so."""
-        return fill(self.returned, lambda result: handed(result.of(results)))
+
+        def array(result: Result) -> Any:
+            found = result.of(results)
+            return found if isinstance(found, Elsewhere) else handed(found)
+
+        return fill(self.returned, array)
 
 
 def _parts_of(name: str, form: Any, value: Any) -> Iterator[tuple[str, Any]]:
@@ -395,6 +408,8 @@ def _parts_of(name: str, form: Any, value: Any) -> Iterator[tuple[str, Any]]:
 
 def contains_arrays(value: Any) -> bool:
     """Whether a value is an array or a number of NumPy, or a list or the like that has some."""
+    if isinstance(value, Elsewhere):
+        return False
     if isinstance(value, list | tuple | dict):
         return any(map(contains_arrays, value.values() if isinstance(value, dict) else value))
     return hasattr(value, "dtype") and hasattr(value, "shape")
@@ -420,15 +435,24 @@ def fill(form: Any, array: Callable[[Result], Any]) -> Any:
         return form.fill(array)
     if isinstance(form, OneOf):
         which = array(form.which)
-        if which is None:  # it lives on another rank: arrays of either form are not lost
-            found = [fill(each, array) for each in form.forms]
-            return next((f for f in found if f is not None), None)
+        if isinstance(which, Elsewhere):
+            return _one_of_elsewhere(which, [fill(each, array) for each in form.forms])
         return fill(form.forms[0 if on_host(which) else 1], array)
     if isinstance(form, tuple | list):
         return rebuilt(form, [fill(part, array) for part in form])
     if isinstance(form, dict):
         return {key: fill(part, array) for key, part in form.items()}
     return form
+
+
+def _one_of_elsewhere(which: Elsewhere, found: Sequence[Any]) -> Any:
+    """One of two forms, between which another rank decides: arrays of either are not lost.
+
+    Two tuples of one length can be unpacked as either of them.
+    """
+    here = [each for each in found if not isinstance(each, Elsewhere) and contains_arrays(each)]
+    alike = all(isinstance(each, tuple) and len(each) == len(found[0]) for each in found)
+    return here[0] if here else found[0] if alike else which
 
 
 def set_call_form(sdfg: Any, form: CallForm) -> None:

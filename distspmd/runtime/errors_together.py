@@ -11,9 +11,11 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from distspmd.errors import DistSPMDError, shorten
+from distspmd.errors import DistSPMDError, ResultElsewhere, shorten
 from distspmd.runtime import watchdog
 
+_SECONDS_TO_TELL = 5.0
+"""For a rank to tell of an error that others have as well."""
 Packed = tuple[type[Exception], str]
 
 
@@ -88,6 +90,8 @@ def _end_all(error: BaseException, show: Callable[[], None] | None) -> bool:
     comm = None if hasattr(sys, "ps1") else _world()
     if comm is None:
         return False
+    if isinstance(error, ResultElsewhere) and comm.Get_rank() > error.first:
+        time.sleep(_SECONDS_TO_TELL)  # the first one tells it for all, and ends this process
     sys.stderr.write(f"distspmd: rank {comm.Get_rank()} failed; ending all ranks.\n")
     if show is None:
         sys.stderr.write(_report(error))

@@ -17,6 +17,7 @@ from distspmd.execution.binding import binding_of
 from distspmd.frontend.from_torch.assumptions import Assumptions, IndexRange
 from distspmd.frontend.from_torch.run_time_numbers import Read, Told
 from distspmd.frontend.operators.aten_registry import HALVES
+from distspmd.runtime.elsewhere import Elsewhere
 
 if TYPE_CHECKING:
     from dace import SDFG
@@ -145,10 +146,10 @@ class MemoryBinding:
             )
         return value.reshape(self.shapes[name])
 
-    def returned(self, results: Sequence[NDArray[Any] | None]) -> Any:
-        """The results as the function returns them; None for what others have."""
+    def returned(self, results: Sequence[NDArray[Any] | Elsewhere]) -> Any:
+        """The results as the function returns them, with what stands for those of others."""
         tensors = [
-            None if array is None else self._result(array, shape, dtype)
+            array if isinstance(array, Elsewhere) else self._result(array, shape, dtype)
             for array, shape, dtype in zip(results, self.results, self.types, strict=True)
         ]
 
@@ -158,7 +159,7 @@ class MemoryBinding:
             if not isinstance(place, Read):
                 return tensors[place]
             tensor = tensors[place.result]
-            return None if tensor is None else tensor.item()
+            return tensor if isinstance(tensor, Elsewhere) else tensor.item()
 
         return pytree.tree_map(found, self.structure)
 

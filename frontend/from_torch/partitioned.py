@@ -30,6 +30,7 @@ from distspmd.plans.heuristics import HEURISTICS
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.collective_resource import Closing
 from distspmd.runtime.driven import default_comm
+from distspmd.runtime.elsewhere import elsewhere
 from distspmd.runtime.notices import warn
 from distspmd.schedule import Entries, Schedule, as_entries
 
@@ -90,7 +91,7 @@ class Partitioned(Closing):
 
     :func:`partitioned` makes it. Rank 0 passes what the function takes: tensors, in tuples, lists
     and dictionaries, and numbers, which become part of the program. The other ranks pass nothing,
-    and get None.
+    and get what says where results are.
 
     Attributes:
         programs: those that are kept, the last that was used at the end.
@@ -131,7 +132,7 @@ class Partitioned(Closing):
         """Run the function on all ranks.
 
         Returns:
-            What the function returns, on rank 0; None elsewhere.
+            What the function returns, on rank 0; elsewhere what says so as soon as it is used.
 
         Raises:
             ArgumentError: on all ranks, before anything runs.
@@ -268,7 +269,7 @@ class Partitioned(Closing):
         """The first step of an optimizer, where no other one does what it does."""
         self.collect()
         error: Exception | None = None
-        result = None
+        result: Any = elsewhere(self.name, "on rank 0", 1)
         if self._agreement.rank == 0:
             try:
                 assert self.function is not None

@@ -28,3 +28,17 @@ def test_a_function_without_a_schedule_is_searched_for_once_and_said_once(
     )
     assert "3 of 4 ranks are idle, and 100% of the work stays whole" in idle["sum_of_all"]
     assert "write ranks=4" in idle["unsearched"]
+
+
+def test_a_result_that_is_used_on_another_rank_is_one_error_that_ends_all(
+    launch: Callable[..., Any], root: Path
+) -> None:
+    script = root / "tests" / "ranks" / "elsewhere.py"
+    done = launch(script, "use", ranks=3, check=False)
+    told = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert told.count("sum on rank 0: 36.0") == 1, told
+    assert told.count("<the result of simulate(...) is on rank 0, and not on this rank>") == 2
+    assert told.count("ResultElsewhere: the result of simulate(...) is on rank 0") == 1
+    assert told.count("Traceback") == 1
+    assert "elsewhere.py" in told.split("Traceback")[1]

@@ -12,6 +12,7 @@ from distspmd.codegen.build_record import Build, CompiledArgument
 from distspmd.errors import ArgumentError
 from distspmd.execution.signature import Signature
 from distspmd.lowering import CONTEXT, Lowering
+from distspmd.runtime.elsewhere import Elsewhere
 
 
 @dace.program
@@ -69,18 +70,28 @@ def test_what_is_only_read_may_be_read_only() -> None:
     assert signature(0).check(passed(x=x))[4] is x
 
 
-def test_other_ranks_pass_nothing_and_get_nothing() -> None:
+def test_other_ranks_pass_nothing_and_get_what_says_where_results_are() -> None:
     found = signature(1)
     assert not found.takes_part
-    assert not found.gets_results
     assert found.check({}) == {}
     assert found.allocate() == [None]
+    (there,) = found.completed([])
+    assert isinstance(there, Elsewhere)
+    assert "is on rank 0, and not on this rank" in repr(there)
+    assert found.returned(found.completed([])) is there
+
+
+def test_a_result_of_other_ranks_is_passed_on_where_nobody_looks_at_it() -> None:
+    (there,) = signature(1).completed([])
+    assert signature(1).of_this_rank({"x": there, "s": 2}) == {"s": 2}
+    with pytest.raises(ArgumentError, match=r"takes the argument 'x' from rank 1, but <the resul"):
+        signature(1, x="replicated").of_this_rank({"x": there})
 
 
 def test_every_rank_passes_its_tile_of_what_is_distributed() -> None:
     found = signature(2, x="distributed", __return="replicated")
     assert found.takes_part
-    assert found.gets_results
+    assert found.completed([None]) == [None]
     tile = found.tile("x", np.arange(24.0).reshape(8, 3))
     assert tile.tolist() == [[12, 13, 14], [15, 16, 17]]
     assert list(found.check({"x": tile})) == [4]

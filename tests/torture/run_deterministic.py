@@ -75,7 +75,10 @@ def _runs(program: Program, lowered: Any, world: Any) -> Iterator[list[bytes]]:
                 given = _noisy(program)
                 found = compiled(**given) if part.rank == 0 else compiled()
                 results = found if isinstance(found, tuple) else (found,)
-                arrays = [*(r for r in results if r is not None), *given.values()]
+                arrays = [
+                    *(r for r in results if r is not None and part.rank == 0),
+                    *given.values(),
+                ]
                 yield [np.asarray(each).tobytes() for each in arrays]
         part.Free()
 
