@@ -21,6 +21,7 @@ from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import Lowering
 from distspmd.runtime.agreement import Agreement
+from distspmd.runtime.elsewhere import Elsewhere
 from distspmd.runtime.engine import Statistics
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class ServedBinding:
         """What the driver passed."""
         return value
 
-    def returned(self, results: Sequence[NDArray[Any] | None]) -> Any:
+    def returned(self, results: Sequence[NDArray[Any] | Elsewhere]) -> Any:
         """The driver has the results already."""
         return None
 
