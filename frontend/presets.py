@@ -26,7 +26,7 @@ def data_parallel(n: int) -> Patterns:
         ScheduleError: no number of ranks; so of all presets.
     """
     held = {"parameters": "replicated", "states": "replicated"}
-    return Patterns({ANY: {"batch": "data"}}, {"data": _count(n)}, held)
+    return Patterns({ANY: {"batch": "data"}}, {"data": _count(n)}, held, f"data_parallel({n})")
 
 
 def megatron(n: int) -> Patterns:
@@ -36,14 +36,14 @@ def megatron(n: int) -> Patterns:
     for each token.
     """
     held = {"parameters": "distributed", "states": "distributed"}
-    return Patterns({ANY: _TENSOR}, {"model": _count(n)}, held)
+    return Patterns({ANY: _TENSOR}, {"model": _count(n)}, held, f"megatron({n})")
 
 
 def sequence_parallel(n: int) -> Patterns:
     """As :func:`megatron`; what has none of these dimensions is split along the sequence."""
     held = {"parameters": "distributed", "states": "distributed"}
     split = {**_TENSOR, "sequence": "model"}
-    return Patterns({ANY: split}, {"model": _count(n)}, held)
+    return Patterns({ANY: split}, {"model": _count(n)}, held, f"sequence_parallel({n})")
 
 
 def zero(stage: int, n: int) -> Patterns:
@@ -58,7 +58,8 @@ def zero(stage: int, n: int) -> Patterns:
         raise ScheduleError(f"zero(stage={stage!r}): there are the stages 1, 2 and 3.")
     kind = "gathered" if stage == 3 else "replicated"
     split = {UPDATES: {ANY: "data"}, ANY: {"batch": "data"}}
-    return Patterns(split, {"data": _count(n)}, {"parameters": kind, "states": "distributed"})
+    held = {"parameters": kind, "states": "distributed"}
+    return Patterns(split, {"data": _count(n)}, held, f"zero({stage}, {n})")
 
 
 def fsdp(n: int) -> Patterns:
@@ -75,7 +76,7 @@ def experts(n: int) -> Patterns:
     """
     held = {"parameters": "distributed", "states": "distributed"}
     split = {"experts": "experts", "batch": "experts"}
-    return Patterns({ANY: split}, {"experts": _count(n)}, held)
+    return Patterns({ANY: split}, {"experts": _count(n)}, held, f"experts({n})")
 
 
 def _count(n: int) -> int:

@@ -184,17 +184,31 @@ def test_products_reduce_activations_in_groups_and_gradients_between_them(step: 
     assert of_all(found) == sorted([*numbers, *activations, *(2 * nbytes for nbytes in held)])
 
 
+def test_a_dictionary_of_two_presets_is_refused_with_their_product(step: SDFG) -> None:
+    product = r"Write (data_parallel\(|zero\(1, )2\) \* megatron\(2\)\."
+    one, other = frontend.megatron(2), frontend.data_parallel(2)
+    for both in ({**one, **other}, {**other, **one}, one | other, {**frontend.zero(1, 2), **one}):
+        with pytest.raises(distspmd.ScheduleError, match=product):
+            distspmd.lower(copy.deepcopy(step), both)
+    assert dict(one)["*"] == one["*"]
+
+
+def test_a_product_of_presets_trains_as_torch_does() -> None:
+    call_on_ranks("training.test_presets", "train(comm, module.PRODUCT)", RANKS)
+
+
 @pytest.mark.slow
 def test_presets_train_as_torch_does() -> None:
-    call_on_ranks("training.test_presets", "train(comm)", RANKS)
+    call_on_ranks("training.test_presets", "train(comm, *module.OTHERS)", RANKS)
 
 
-def train(comm: Any) -> None:
-    """Train on ranks with several presets, beside torch on rank 0."""
-    for preset in (
-        frontend.data_parallel(2) * frontend.sequence_parallel(2),
-        frontend.fsdp(RANKS),
-    ):
+PRODUCT = frontend.data_parallel(2) * frontend.megatron(2)
+OTHERS = (frontend.data_parallel(2) * frontend.sequence_parallel(2), frontend.fsdp(RANKS))
+
+
+def train(comm: Any, *presets: Any) -> None:
+    """Train on ranks with some presets, beside torch on rank 0."""
+    for preset in presets:
         module, step = build()
         same, reference = build()
         program = distspmd.compile(

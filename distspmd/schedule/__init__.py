@@ -1,4 +1,4 @@
-"""Schedules: on which axes of which mesh each iteration space runs; as Python objects and files.
+"""Schedules: on which axes of which mesh each iteration space runs; as Python objects.
 
 What a schedule says is compared with a program in :mod:`distspmd.placement.schedule`.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from distspmd.errors import LayoutError, MeshError, ScheduleError
+from distspmd.errors import ScheduleError
 from distspmd.layouts.dealing import Cyclic
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
@@ -196,8 +196,10 @@ class Schedule(dict[str, Any]):
         Raises:
             ScheduleError: the file cannot be written.
         """
+        from distspmd.schedule.files import written
+
         try:
-            Path(path).write_text(_written(self), encoding="utf-8")
+            Path(path).write_text(written(self), encoding="utf-8")
         except OSError as error:
             raise ScheduleError(f"the schedule {path} cannot be written: {error}") from None
 
@@ -208,7 +210,9 @@ class Schedule(dict[str, Any]):
         Raises:
             ScheduleError: there is none, or it is not understood; with the line.
         """
-        return _read(Path(path))
+        from distspmd.schedule.files import read
+
+        return read(Path(path))
 
     def __str__(self) -> str:
         spaces = [f"{name}: {asked}" for name, asked in self.items()]
@@ -239,6 +243,7 @@ def as_entries(schedule: Any, mesh: Mesh | Mapping[str, int] | None = None) -> E
         )
     if not isinstance(schedule, Mapping):  # resolve says so, with the names of the spaces
         return schedule  # type: ignore[no-any-return]
+    _check_one_preset(schedule)
     items: list[tuple[Any, Any]] = list(schedule.items())
     of_axes = [key for key, asked in items if is_of_axes(asked)]
     if mesh is None:
@@ -265,6 +270,51 @@ def as_entries(schedule: Any, mesh: Mesh | Mapping[str, int] | None = None) -> E
     return Schedule(made, schedule.places, schedule.homes, schedule.arguments, schedule.held)
 
 
+class _PatternOf(str):
+    """A pattern that knows its preset, so that a dictionary of two presets keeps those of both.
+
+    Attributes:
+        preset: as it is written.
+    """
+
+    preset: str
+
+    def __new__(cls, text: str, preset: str = "") -> _PatternOf:
+        """A pattern of a preset; of none where nobody said."""
+        made = super().__new__(cls, text)
+        made.preset = preset
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        is_of_other = isinstance(other, _PatternOf) and other.preset != self.preset
+        return not is_of_other and str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]  # also the preset
+        return str(self), self.preset
+
+
+def _check_one_preset(schedule: Mapping[Any, Any]) -> None:
+    """See to it that a dictionary has not the patterns of several presets.
+
+    Raises:
+        ScheduleError: it has; the axes of a preset are those of a mesh of its own.
+    """
+    axes = {
+        key.preset: asked.mesh.names
+        for key, asked in schedule.items()
+        if isinstance(key, _PatternOf) and key.preset
+    }
+    if len(axes) > 1:
+        ordered = sorted(axes, key=lambda preset: "data" not in axes[preset])
+        raise ScheduleError(
+            f"the schedule is a dictionary with the entries of {' and '.join(ordered)}, each of a "
+            f"mesh of its own, and how they hold parameters is not in it. Write "
+            f"{' * '.join(ordered)}."
+        )
+
+
 class Patterns(Schedule):
     """A schedule by patterns over paths of spaces; what presets are. It prints as such patterns.
 
@@ -272,6 +322,7 @@ class Patterns(Schedule):
 
     Attributes:
         mesh: the ranks.
+        name: how it is written, such as ``"megatron(2)"``; empty where nobody said.
     """
 
     def __init__(
@@ -279,9 +330,12 @@ class Patterns(Schedule):
         splits: Mapping[str, Mapping[str, Axes]],
         mesh: Mesh | Mapping[str, int],
         held: Mapping[str, str] | None = None,
+        name: str = "",
     ) -> None:
-        self.mesh = mesh if isinstance(mesh, Mesh) else Mesh.of(mesh)
-        spaces = {key: OnMesh(self.mesh, dict(split)) for key, split in splits.items()}
+        self.mesh, self.name = mesh if isinstance(mesh, Mesh) else Mesh.of(mesh), name
+        spaces: dict[str, OnMesh] = {
+            _PatternOf(key, name): OnMesh(self.mesh, dict(split)) for key, split in splits.items()
+        }
         super().__init__(spaces, held=held)
 
     def __mul__(self, other: Patterns) -> Patterns:
@@ -297,7 +351,7 @@ class Patterns(Schedule):
         splits: dict[str, dict[str, tuple[str, ...]]] = {}
         for factor in (self, other):
             for key, asked in factor.items():
-                into = splits.setdefault(key, {})
+                into = splits.setdefault(str(key), {})
                 for name, axes in asked.split.items():
                     own = axes_of(factor.mesh, axes, key)  # what both split comes last
                     into[name] = (*own, *into.pop(name, ()))  # minor first
@@ -307,7 +361,8 @@ class Patterns(Schedule):
             for kind in dict.fromkeys([*self.held, *other.held])
         }
         mesh = Mesh.of((*self.mesh.axes, *other.mesh.axes))
-        return Patterns({key: splits[key] for key in ordered}, mesh, held)
+        name = f"{self.name} * {other.name}" if self.name and other.name else ""
+        return Patterns({key: splits[key] for key in ordered}, mesh, held, name)
 
     def __str__(self) -> str:
         lines = [
@@ -327,174 +382,3 @@ HOLDINGS = ("root", "replicated", "distributed", "gathered")
 
 def _shown(axes: Axes) -> str:
     return repr(axes[0] if not isinstance(axes, str) and len(axes) == 1 else axes)
-
-
-# -- files ----------------------------------------------------------------------------------------
-
-VERSION = 2
-"""Of the format of files; those of version 1 say nothing of arguments."""
-
-ROOT = "root"
-"""What files call the mesh of rank 0 alone."""
-
-
-def _written(schedule: Schedule) -> str:
-    """A schedule as YAML."""
-    import yaml
-
-    meshes: dict[Mesh, str] = {}
-    spaces: dict[str, Any] = {}
-    for name, asked in schedule.items():
-        if not isinstance(asked, OnMesh):
-            spaces[name] = dict(asked) if isinstance(asked, Mapping) else list(asked)
-            continue
-        if not asked.mesh.axes:
-            spaces[name] = {"mesh": ROOT}
-            continue
-        mesh = meshes.setdefault(asked.mesh, f"mesh{len(meshes) + 1}")
-        split = {each: _axes_written(asked.mesh, a, name) for each, a in asked.split.items()}
-        spaces[name] = {"mesh": mesh, **({"split": split} if split else {})}
-    homes = {}
-    for name, home in schedule.homes.items():
-        if home.mesh.axes:
-            mesh = meshes.setdefault(home.mesh, f"mesh{len(meshes) + 1}")
-        homes[name] = {"mesh": mesh if home.mesh.axes else ROOT, "layout": str(home)}
-    content = {
-        "version": VERSION,
-        "meshes": {name: dict(mesh.axes) for mesh, name in meshes.items()},
-        "spaces": spaces,
-        **({"homes": homes} if homes else {}),
-        **({"arguments": dict(schedule.arguments)} if schedule.arguments else {}),
-        **({"held": dict(schedule.held)} if schedule.held else {}),
-    }
-    text: str = yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
-    return text
-
-
-def _axes_written(mesh: Mesh, axes: Axes, name: str) -> list[str]:
-    axes, dealt = dealt_of(axes)
-    return [*axes_of(mesh, axes, name), *([str(dealt)] if dealt else [])]
-
-
-def _read(path: Path) -> Schedule:
-    import yaml
-
-    try:
-        text = path.read_text(encoding="utf-8")
-        content, node = yaml.safe_load(text), yaml.compose(text, Loader=yaml.SafeLoader)
-    except (yaml.YAMLError, ValueError, RecursionError, OSError) as error:
-        raise ScheduleError(f"the schedule {path} is neither YAML nor JSON: {error}") from None
-    if not isinstance(content, dict) or not isinstance(node, yaml.MappingNode):
-        raise ScheduleError(
-            f"the schedule {path} is no mapping. Write lines such as hidden: [2, 2, 1]."
-        )
-    if "version" not in content:
-        return Schedule(content, _places(path, node))
-    entries = {key.value: value for key, value in node.value}
-    known = ("version", "meshes", "spaces", "homes", *(_HOLDING if content["version"] != 1 else ()))
-    unknown = [key for key in content if key not in known]
-    versions = range(1, VERSION + 1)
-    if content["version"] not in versions or unknown or not isinstance(content.get("spaces"), dict):
-        raise ScheduleError(
-            f"{path}:{node.start_mark.line + 1}: a schedule of version {content['version']!r} with "
-            f"{', '.join(map(repr, content))}. Write version: {VERSION}, meshes and spaces; homes, "
-            "arguments and held may follow."
-        )
-    places = _places(path, entries["spaces"])
-    given = _section(path, content, entries, "meshes")
-    meshes = {name: _mesh(sizes, place) for name, (place, sizes) in given.items()}
-    spaces = {
-        name: _entry(places[name], asked, meshes) for name, asked in content["spaces"].items()
-    }
-    homes = {}
-    for name, (where, asked) in _section(path, content, entries, "homes").items():
-        homes[name], places[f"home of {name}"] = _home(where, asked, meshes), where
-    held: dict[str, dict[str, str]] = {key: {} for key in _HOLDING}
-    for key in _HOLDING:
-        for name, (where, kind) in _section(path, content, entries, key).items():
-            held[key][name], places[f"{key} {name}"] = _kind(where, key, name, kind), where
-    return Schedule(spaces, places, homes, **held)
-
-
-_SECTIONS = {
-    "meshes": "mesh1: {x: 4, y: 2}",
-    "homes": "w: {mesh: mesh1, layout: '[4{x}8]'}",
-    "arguments": "w: distributed",
-    "held": "parameters: distributed",
-}
-"""What a line of each section looks like; the last two came with version 2."""
-_HOLDING = ("arguments", "held")
-
-
-def _section(
-    path: Path, content: Mapping[str, Any], entries: Mapping[str, Any], key: str
-) -> dict[str, tuple[str, Any]]:
-    """The places and values of what a section names."""
-    given = content.get(key)
-    if not given:
-        return {}
-    if not isinstance(given, dict):
-        line = entries[key].start_mark.line + 1
-        raise ScheduleError(f"{path}:{line}: {key} is no mapping. Write {_SECTIONS[key]}.")
-    places = _places(path, entries[key])
-    return {str(name): (places[str(name)], value) for name, value in given.items()}
-
-
-def _kind(place: str, key: str, name: str, kind: Any) -> str:
-    if key == "held" and name not in ("parameters", "states"):
-        raise ScheduleError(f"{place}: {name!r} is held; write 'parameters' or 'states'.")
-    if kind not in HOLDINGS:
-        kinds = ", ".join(map(repr, HOLDINGS))
-        raise ScheduleError(f"{place}: {name!r} is to be held {kind!r}; write one of {kinds}.")
-    return str(kind)
-
-
-def _places(path: Path, node: Any) -> dict[str, str]:
-    """File and line of each key of a mapping."""
-    return {key.value: f"{path}:{key.start_mark.line + 1}" for key, _ in node.value}
-
-
-def _mesh(sizes: Any, place: str) -> Mesh:
-    try:
-        return Mesh.of(sizes)
-    except MeshError as error:
-        raise ScheduleError(f"{place}: {error}") from None
-
-
-def _entry(place: str, asked: Any, meshes: Mapping[str, Mesh]) -> Any:
-    if not isinstance(asked, dict) or "mesh" not in asked:
-        return asked
-    unknown = [key for key in asked if key not in ("mesh", "split")]
-    if unknown:
-        raise ScheduleError(f"{place}: {unknown[0]!r} is neither 'mesh' nor 'split'.")
-    mesh, split = _known_mesh(place, asked["mesh"], meshes), asked.get("split") or {}
-    if not isinstance(split, dict):
-        raise ScheduleError(f"{place}: split is no mapping. Write split: {{i: x, j: [y, z]}}.")
-    try:
-        axes = {
-            name: tuple(map(Cyclic.parse, a)) if isinstance(a, list) else a
-            for name, a in split.items()
-        }
-    except ScheduleError as error:
-        raise ScheduleError(f"{place}: {error}") from None
-    return OnMesh(mesh, axes)
-
-
-def _known_mesh(place: str, name: Any, meshes: Mapping[str, Mesh]) -> Mesh:
-    if name not in meshes and name != ROOT:
-        raise ScheduleError(
-            f"{place}: there is no mesh {name!r}; there are {', '.join(meshes) or 'none'}, and "
-            f"{ROOT!r}, rank 0 alone."
-        )
-    return meshes.get(name, Mesh())
-
-
-def _home(place: str, asked: Any, meshes: Mapping[str, Mesh]) -> Layout:
-    if not isinstance(asked, dict) or {*asked} != {"mesh", "layout"}:
-        raise ScheduleError(
-            f"{place}: {asked!r} is no home. Write {{mesh: mesh1, layout: '[4{{x}}8]'}}."
-        )
-    try:
-        return Layout.parse(asked["layout"], _known_mesh(place, asked["mesh"], meshes))
-    except LayoutError as error:
-        raise ScheduleError(f"{place}: {error}") from None
