@@ -6,13 +6,21 @@ import functools
 import inspect
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import distspmd
 from distspmd.api import steps
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
-from distspmd.execution.call_keys import comparable, day_of, is_all_code, kind_of, value_of
+from distspmd.execution.call_keys import (
+    comparable,
+    day_of,
+    is_all_code,
+    kind_of,
+    value_of,
+    what_is_new,
+)
 from distspmd.execution.program import Program
 from distspmd.execution.symbolic_program import SymbolicProgram
 from distspmd.frontend.from_numpy.syntax.sources import globals_of
@@ -22,8 +30,9 @@ from distspmd.placement.argument_layouts import IN_TILES
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
 from distspmd.runtime.agreement import Agreement, Call
-from distspmd.runtime.call_form import CallForm, bound_by_name, given_of
+from distspmd.runtime.call_form import bound_by_name, call_form_of, given_of
 from distspmd.runtime.driven import default_comm, started
+from distspmd.runtime.notices import notice
 from distspmd.schedule import Entries, as_entries
 
 if TYPE_CHECKING:
@@ -153,10 +162,16 @@ class PartitionedFunction(steps.Decorated):
             key = agreement.bcast(key)
             found = self._programs.get(key)
             if found is None:
+                start = time.perf_counter()
                 found = self._make(agreement, given)
                 key = agreement.bcast(self._key(given) if first else None)
+                if first and (again := what_is_new(key, list(self._programs), len(given))):
+                    seconds = time.perf_counter() - start
+                    notice(f"{self.__name__}: made again {again}, in {seconds:.1f} s")
                 self._programs[key], self._held = found, [*self._held, *self._seen]
-            return found(**given_of(self._signature, given), **stream)
+            passed = given_of(self._signature, given)  # the key has what programs are made for
+            fixed = found.fixed
+            return found(**{n: v for n, v in passed.items() if n not in fixed}, **stream)
 
     def _on_device(self) -> bool:
         return bool(self.device or os.environ.get("DISTSPMD_DEVICE"))
@@ -232,7 +247,7 @@ class PartitionedFunction(steps.Decorated):
                 raise UnsupportedProgram(
                     f"{self.__name__} cannot be lowered: {type(problem).__name__}: {problem}"
                 ) from problem
-            self._fixed |= set(getattr(lowering, "call_form", CallForm()).fixed)
+            self._fixed |= set(call_form_of(lowering.sdfg).fixed)
             return lowering
 
         return steps.compile(
@@ -286,7 +301,10 @@ class PartitionedFunction(steps.Decorated):
     def _key_of(self, name: str, value: Any) -> Any:
         """Of an argument or size; with its value where a program is made for that."""
         decides_code = name in self._fixed or name not in self._signature.parameters
-        return name, kind_of(value), value_of(value) if decides_code else None
+        from distspmd.frontend.from_numpy.outside_values import is_seen_whole
+
+        kind = type(value).__qualname__ if is_seen_whole(value) else kind_of(value)
+        return name, kind, value_of(value) if decides_code else None
 
 
 def _python_function(function: Any) -> Callable[..., Any]:

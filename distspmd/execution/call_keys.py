@@ -55,6 +55,34 @@ def value_of(value: Any) -> Any:
     return (type(value).__name__, repr(value)) if isinstance(value, int | float | complex) else None
 
 
+def what_is_new(key: Sequence[Any], others: Sequence[Sequence[Any]], arguments: int) -> str:
+    """For what a program is made, though there are others of the function; empty without any.
+
+    Args:
+        key: of a call.
+        others: of the programs that there are.
+        arguments: how many entries at the end of a key are of arguments.
+    """
+    if not others:
+        return ""
+    outside, given = key[: len(key) - arguments], key[len(key) - arguments :]
+    for other in reversed(others):
+        before = other[len(other) - arguments :]
+        if other[: len(other) - arguments] == outside and len(before) == arguments:
+            pairs = zip(given, before, strict=True)
+            return "for " + ", ".join(_told(*mine) for mine, theirs in pairs if mine != theirs)
+    return "for what it sees from outside, or for other objects"
+
+
+def _told(name: str, kind: Any, value: Any) -> str:
+    """An argument of a call, as it differs from that of another one."""
+    if value is not None:
+        return f"{name}={value[1]}, which decides its code"
+    if isinstance(kind, tuple) and len(kind) > 1 and isinstance(kind[1], tuple):
+        return f"{name} of {kind[0]}{list(kind[1])}"
+    return f"{name} of the kind {kind}"
+
+
 def day_of(fixed: Collection[str]) -> tuple[str, ...]:
     """The date of a call, where a function has asked for it when it was read."""
     return (datetime.date.today().isoformat(),) if TODAY in fixed else ()

@@ -160,6 +160,11 @@ class Program(Closing):
         return load_executable(built, lowering, self._agreement)
 
     @property
+    def fixed(self) -> Collection[str]:
+        """Names of arguments for whose values the program was made."""
+        return self.signature.call_form.fixed.keys()
+
+    @property
     def transport(self) -> str:
         """How tiles move between devices: those of ``pulls, nccl, mpi, staged`` that plans use."""
         return str(self._executable.transport.name) if self.device else ""  # type: ignore[attr-defined]

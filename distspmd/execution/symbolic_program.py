@@ -44,6 +44,7 @@ class _Signature:
     name: str
     symbols: tuple[str, ...]
     ranks: int
+    fixed: tuple[str, ...]
 
 
 class SymbolicProgram(Closing):
@@ -71,7 +72,8 @@ class SymbolicProgram(Closing):
             self._shapes: dict[str, Shape] = lowering.shapes
             arguments = [name for name in lowering.sdfg.arg_names if name in lowering.sdfg.arrays]
             self._positional = arguments + [n for n in self._shapes if n not in arguments]
-            signature = _Signature(lowering.sdfg.name, lowering.symbols, lowering.ranks)
+            fixed = tuple(call_form_of(lowering.sdfg).fixed)
+            signature = _Signature(lowering.sdfg.name, lowering.symbols, lowering.ranks, fixed)
         shared: _Signature = self._agreement.bcast(signature)
         self._signature = shared
         if self.comm.Get_size() < shared.ranks:
@@ -105,6 +107,11 @@ class SymbolicProgram(Closing):
             found = self._found(self._agreement.bcast(sizes))
             symbols = self._signature.symbols
             return found(*arguments, **{n: value for n, value in named.items() if n not in symbols})
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """Names of arguments for whose values the program was made."""
+        return self._signature.fixed
 
     def _check_open(self) -> None:
         if self._closed:

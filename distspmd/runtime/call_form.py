@@ -341,6 +341,9 @@ class CallForm:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     rest: str = ""
 
+    def __deepcopy__(self, memo: Any) -> CallForm:
+        return self  # of objects for which a program was made it is the identity that counts
+
     def __getstate__(self) -> dict[str, Any]:
         sent = {"fixed": portable(self.fixed), "returned": portable(self.returned)}
         return {**vars(self), **sent}

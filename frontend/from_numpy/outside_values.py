@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.execution.call_keys import is_all_code
 from distspmd.frontend.from_numpy.syntax.objects import is_library_module, is_own_class
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, range, slice)
@@ -37,6 +38,15 @@ def outside_key(functions: Iterable[Any]) -> tuple[tuple[Any, ...], list[Any]]:
         if look.named <= names:
             return found, look.held
         names |= look.named
+
+
+def is_seen_whole(value: Any) -> bool:
+    """Whether the key has all that an argument is, which is code: its type is all else of it."""
+    if isinstance(value, FunctionType | MethodType | functools.partial):
+        return True
+    if isinstance(value, list | tuple | dict):
+        return is_all_code(value)
+    return is_all_code(value) and is_own_class(type(value))
 
 
 class _Look:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+import distspmd
+from distspmd.execution.call_keys import what_is_new
+from distspmd.runtime import notices
 
 
 def test_a_function_without_a_schedule_is_searched_for_once_and_said_once(
@@ -42,3 +51,47 @@ def test_a_result_that_is_used_on_another_rank_is_one_error_that_ends_all(
     assert told.count("ResultElsewhere: the result of simulate(...) is on rank 0") == 1
     assert told.count("Traceback") == 1
     assert "elsewhere.py" in told.split("Traceback")[1]
+
+
+class Grid:
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+
+def grown(x: Any, grid: Any, steps: int = 2) -> Any:
+    for _ in range(steps):
+        x = x * grid.n
+    return x
+
+
+@pytest.mark.usefixtures("unoptimised")
+def test_objects_are_arguments_by_what_they_have(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(notices, "_said", set())
+    caplog.set_level(logging.INFO, "distspmd")
+    function = distspmd.program(search=False, comm=MPI.COMM_SELF)(grown)
+    first = Grid(8)
+    for grid in (first, first, Grid(8)):
+        assert (function(np.ones(6), grid) == 64).all()
+    assert len(function._programs) == 1
+    assert not caplog.text
+    first.n = 3
+    assert (function(np.ones(6), first) == 9).all()
+    assert len(function._programs) == 2
+    assert "grown: made again for what it sees from outside, or for other objects" in caplog.text
+    assert (function(np.ones(6), Grid(8), steps=3) == 512).all()
+    assert "grown: made again for steps=3, which decides its code, in " in caplog.text
+    function.close()
+
+
+def test_what_is_new_of_a_call_is_told() -> None:
+    x = ("x", ("float64", (8,)), None)
+    key = ("outside", x, ("n", "int", ("int", "4")))
+    other = ("outside", ("x", ("float64", (9,)), None), ("n", "int", ("int", "4")))
+    assert what_is_new(key, [], 2) == ""
+    assert what_is_new(other, [key], 2) == "for x of float64[9]"
+    more = ("outside", x, ("n", "int", ("int", "5")))
+    assert what_is_new(more, [key, other], 2) == "for x of float64[8], n=5, which decides its code"
+    assert what_is_new(more, [other, key], 2) == "for n=5, which decides its code"
+    assert "outside" in what_is_new(("changed", *more[1:]), [key], 2)
