@@ -54,6 +54,12 @@ def lettered(n: dace.int64[6, 5], m: dace.int64[5, 6]):
     return np.einsum("er,rk->ek", n, m), n * 2, np.einsum("re,ek->rk", n, m)
 
 
+def of_complex(x: dace.complex128[8, 8], y: dace.complex64[8, 8]):
+    """Functions of complex numbers, which are those of thrust in kernels."""
+    z = np.sin(x) + np.cos(x) + np.tanh(x) + np.sqrt(x) + np.log(x) + np.exp(1j * x.real)
+    return z * np.conj(z) / (np.abs(x) + x.imag), np.abs(np.exp(y)) + np.sinh(y) ** 2
+
+
 def lowered(function: Callable[..., Any], parts: int) -> Lowering:
     spaces = distspmd.iteration_spaces(function)
     whole = [space for space in spaces if len(space.parameters) == 2]
@@ -62,7 +68,7 @@ def lowered(function: Callable[..., Any], parts: int) -> Lowering:
 
 @NEEDS_NVCC
 @pytest.mark.slow
-@pytest.mark.parametrize("function", [jacobi, attended, lettered])
+@pytest.mark.parametrize("function", [jacobi, attended, lettered, of_complex])
 def test_programs_on_four_ranks_compile_for_hopper(
     function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,26 @@
 #define DACE_HDFI inline
 #endif
 
+// Kernels of CUDA have complex numbers of thrust, and call their functions as those of std.
+#ifdef __CUDACC__
+#include <thrust/complex.h>
+
+namespace std {
+using thrust::abs, thrust::arg, thrust::conj, thrust::norm, thrust::pow, thrust::sqrt;
+using thrust::exp, thrust::log, thrust::log10;
+using thrust::acos, thrust::asin, thrust::atan, thrust::cos, thrust::sin, thrust::tan;
+using thrust::acosh, thrust::asinh, thrust::atanh, thrust::cosh, thrust::sinh, thrust::tanh;
+template <class T>
+DACE_HDFI T real(const thrust::complex<T> &z) {
+  return z.real();
+}
+template <class T>
+DACE_HDFI T imag(const thrust::complex<T> &z) {
+  return z.imag();
+}
+}  // namespace std
+#endif
+
 namespace distspmd {
 
 /// The product by parts.
