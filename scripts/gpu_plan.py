@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ WORK = ROOT / "build" / "gpu"
 """The environment of a pack, the cache of programs, and what parts print."""
 SANITIZED = ("jacobi", "softmax", "matmul")
 MINUTE = 60.0
+_UNHURRIED = 10
+"""How many times as long parts may take where the run has no time of its own."""
 
 _MACHINE = """
 for what in "uname -a" nproc "free -g" "df -h . /dev/shm" nvidia-smi "nvcc --version" "g++ -v"
@@ -124,7 +127,13 @@ class Plan:
 
     def _benchmarks(self, ranks: int, peers: bool = True) -> Part:
         command = [self._python, "benchmarks/gpu.py", *self._how, "--ranks", str(ranks)]
-        command += ["--json", JSON, "--limit", "90", *["--no-peers"] * (not peers)]
+        command += [
+            "--json",
+            JSON,
+            "--limit",
+            str(90 * self._options.pace),
+            *["--no-peers"] * (not peers),
+        ]
         seconds = (6 if peers else 3) * MINUTE
         return Part(f"benchmarks on {ranks}", tuple(command), seconds)
 
@@ -164,6 +173,7 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
     options, options.rest = parser.parse_known_args(argv)
     options.ranks = [int(number) for number in options.ranks.split(",")]
     options.small |= options.device == "emulated"
+    options.pace = 1 if options.minutes else _UNHURRIED
     options.out = options.out or Path(os.environ.get("OUT") or ROOT / "gpu-results")
     return options
 
@@ -185,7 +195,8 @@ def main(argv: Sequence[str]) -> int:
             if found["missing"]:
                 print(f"not here: {found['missing']}", flush=True)
             parts = Plan(options, found).parts()
-            runner.run([part for part in parts if re.search(options.only, part.name)])
+            asked = [part for part in parts if re.search(options.only, part.name)]
+            runner.run([replace(part, seconds=part.seconds * options.pace) for part in asked])
     except Ended:
         print(f"cut; what is known is in {results.file}")
         return 1

@@ -339,7 +339,7 @@ def test_a_pack_is_small_and_is_installed_without_an_index(root: Path, tmp_path:
         env={"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), **nowhere},
         capture_output=True,
         text=True,
-        timeout=3000,
+        timeout=5000,
         check=False,
     )
     assert (copy / "build" / "gpu" / "venv" / "installed").exists(), done.stdout
