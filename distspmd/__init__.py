@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from distspmd.driver.handle import Handle
     from distspmd.driver.ranks import Ranks
     from distspmd.driver.session import ranks, start, stop
+    from distspmd.checking.verification import verify
     from distspmd.execution.program import Program
     from distspmd.execution.symbolic_program import SymbolicProgram
     from distspmd.explanation import explain
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from distspmd.plans.machine import Machine
     from distspmd.plans.redistribution import Redistribution
     from distspmd.plans.simulator import simulate
-    from distspmd.plans.verifier import verify
     from distspmd.runtime.allocation import launched_ranks
     from distspmd.runtime.device_arrays import DeviceArray, DeviceStream
     from distspmd.runtime.elsewhere import Elsewhere
@@ -172,7 +172,7 @@ _LATER = {
     "redistribute": "distspmd.runtime.redistribute",
     "search": "distspmd.api.steps",
     "simulate": "distspmd.plans.simulator",
-    "verify": "distspmd.plans.verifier",
+    "verify": "distspmd.checking.verification",
 }
 """Names whose modules most ranks do not need, and are imported at the first use."""
 

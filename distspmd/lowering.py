@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.layouts import intervals
+from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.planning.select import Solution
@@ -91,6 +92,10 @@ class TiledSpace:
     work: TileWork = field(default_factory=TileWork)
     asked: Mapping[str, Axes] | None = field(default_factory=dict)
     """Axes by parameter, as a schedule asks for them; None where none can say it."""
+    node: str = ""
+    """The ``guid`` of its map or library node in the lowered SDFG."""
+    bounds: Numbers | None = field(default=None, repr=False, compare=False)
+    """First value and end of each parameter on each rank, shape (ranks, parameters, 2)."""
 
     @property
     def where(self) -> str:
@@ -128,6 +133,8 @@ class Dwelling:
     """Bytes that ranks receive because of it, and those that they copy, at half their weight."""
     over: tuple[tuple[Layout, float], ...] = ()
     """The layouts that it was chosen over, with their traffic."""
+    store: str = ""
+    """The container of the lowered SDFG that holds its tiles."""
 
     @property
     def nbytes(self) -> int:
@@ -156,6 +163,8 @@ class PlannedMemlet:
     """Symbols by which each rank foresees that for all ranks; None where they ask each other."""
     received: int | None = None
     """Bytes that all ranks together receive in a run, where that is foreseen."""
+    stores: tuple[str, str] = ("", "")
+    """The containers of the lowered SDFG that it moves from and to."""
 
     @property
     def from_caller(self) -> bool:

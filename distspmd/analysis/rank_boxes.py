@@ -7,7 +7,7 @@ expression is therefore an array with one number for each rank.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -93,20 +93,7 @@ class OnRanks:
         """Whether the accesses of a rank touch each element of their box."""
         if access.conditional or self.is_moved(access) or not self._surely_runs(access):
             return False
-        scope = self._scope(access)
-        seen: set[str] = set()
-        for dimension in access.dimensions:
-            if dimension is None:
-                return False
-            names = names_in(replace(access, dimensions=(dimension,), scope=scope)) & scope.keys()
-            indices = Range(dimension.first, dimension.last, dimension.step)
-            digits = digits_of(indices, scope)
-            if names & seen or digits is None:
-                return False
-            if not (is_filled(digits, self._evaluate) | self.tiling.idle).all():
-                return False
-            seen |= names
-        return True
+        return fills_its_box(access, self._scope(access), self._evaluate, self.tiling.idle)
 
     def _surely_runs(self, access: Access) -> bool:
         """Whether no range that moves, or is inside, may be empty where a rank has a part."""
@@ -168,6 +155,35 @@ class OnRanks:
             for d, dimension in enumerate(access.dimensions)
             if dimension and names_in(replace(access, dimensions=(dimension,))) & chosen
         }
+
+
+def fills_its_box(
+    access: Access,
+    scope: dict[str, Range | None],
+    value: Callable[[sympy.Expr], NDArray[np.int64]],
+    idle: NDArray[np.bool_],
+) -> bool:
+    """Whether an access whose ranges are not empty touches each element of its box, on all ranks.
+
+    Args:
+        access: the access.
+        scope: ranges of the symbols in it.
+        value: of an expression on each rank.
+        idle: ranks that touch nothing.
+    """
+    seen: set[str] = set()
+    for dimension in access.dimensions:
+        if dimension is None:
+            return False
+        names = names_in(replace(access, dimensions=(dimension,), scope=scope)) & scope.keys()
+        indices = Range(dimension.first, dimension.last, dimension.step)
+        digits = digits_of(indices, scope)
+        if names & seen or digits is None:
+            return False
+        if not (is_filled(digits, value) | idle).all():
+            return False
+        seen |= names
+    return True
 
 
 def is_affine(access: Access) -> bool:

@@ -19,6 +19,7 @@ from dace import SDFG, data
 
 from distspmd.cache.scratch import scratch_folder
 from distspmd.checking.compare import Comparison
+from distspmd.checking.prove_program import prove_program
 from distspmd.checking.python_oracle import python_function
 from distspmd.checking.trials import (
     Arguments,
@@ -40,7 +41,6 @@ from distspmd.passes.check_sizes import check_sizes
 from distspmd.pipeline import lower_numbers
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
-from distspmd.plans.verifier import verify
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.allocation import launched_ranks
 from distspmd.runtime.call_form import call_form_of
@@ -152,7 +152,7 @@ def check(
 
     Raises:
         CheckError: the results differ: the first array and index that do, and both values.
-        PlanError: a plan is wrong.
+        PlanError: a plan is wrong, or does not fit the program.
         LaunchError: the ranks did not end well.
     """
     if runs < 1:
@@ -286,7 +286,7 @@ def prepare_trial(
     device: str | None = None,
     **options: Any,
 ) -> Trial:
-    """Lower a copy, prove its plans, and compile it, and the original if it is compared with.
+    """Lower a copy, prove it, and compile it, and the original if it is compared with.
 
     Raises:
         PlanError: a plan is wrong.
@@ -294,8 +294,7 @@ def prepare_trial(
     """
     lowered = copy.deepcopy(sdfg)
     lowering = lower_numbers(lowered, schedule, **options)
-    for memlet in lowering.memlets + lowering.fetches:
-        verify(memlet.solution.plan)
+    prove_program(lowering)
     built, lowering = build_for(lowered, ranks, device=device or os.environ.get("DISTSPMD_DEVICE"))
     folder = str(build_unlowered(sdfg)) if original else None
     return Trial(built, lowering, folder, tolerance, seed, oracle)

@@ -62,6 +62,7 @@ class Compilation:
         movements: redistributions of the program, in the order of their numbers.
         fetches: the same of what data decide.
         tiles: layout of each tile, by its container.
+        stores: the container that holds the tiles of each home.
         apart: spaces that run on operands that lie apart: what they pick, if that is known.
         row_exchanges: of rows that data choose, in the order of their numbers.
         copy_homes: layouts of copies that loops work on, which the schedule gives.
@@ -92,6 +93,7 @@ class Compilation:
     movements: Sequence[Movement] = ()
     fetches: Sequence[Movement] = ()
     tiles: Mapping[str, Layout] = field(default_factory=dict)
+    stores: Mapping[str, str] = field(default_factory=dict)
     apart: Mapping[str, Picking | None] = field(default_factory=dict)
     row_exchanges: Sequence[RowExchange] = ()
     copy_homes: dict[str, Layout] = field(default_factory=dict)

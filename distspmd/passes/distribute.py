@@ -49,6 +49,7 @@ class InsertMemlets:
         compilation.movements = inserter.movements
         compilation.fetches = inserter.fetches
         compilation.tiles = inserter.tiles.layouts
+        compilation.stores = {name: inserter.tiles.of(name) for name in compilation.homes}
 
 
 def distribute(

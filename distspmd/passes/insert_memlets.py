@@ -341,6 +341,7 @@ class Inserter:
             source_tiles=self.tiles.layouts.get(origin.data),
             target_tiles=self.tiles.layouts.get(goal.data),
             times=times_exactly(state),
+            stores=(origin.data, goal.data),
         )
 
     def connect_context(self, state: SDFGState, node: nodes.LibraryNode) -> None:

@@ -36,6 +36,8 @@ class Movement:
     """What each rank fetches, where nothing but loops and the ends of tiles decides that."""
     received: int | None = None
     """Bytes that ranks receive in a run, where that is foreseen."""
+    stores: tuple[str, str] = ("", "")
+    """The containers that it moves from and to."""
 
 
 def dtype_of(container: data.Data) -> np.dtype[Any]:

@@ -15,6 +15,7 @@ from distspmd.analysis.loop_runs import busiest, times
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Write
 from distspmd.analysis.work import LINE, swept_lines, work_of
+from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import (
     ATTRIBUTE,
@@ -52,15 +53,20 @@ class RecordDecisions:
         fetches = compilation.fetches
         tiled = compilation.tiled
         work = {space.name: _work(space, tiled[space.name], dtypes) for space in compilation.spaces}
+        known: dict[bytes, Numbers] = {}
         lowering = Lowering(
             spaces=tuple(
                 replace(
                     _record_space(space, tiled[space.name], space.name in named, work[space.name]),
                     asked=_asked(space, tiled[space.name].tiling, compilation),
+                    bounds=_bounds(tiled[space.name].tiling, known),
                 )
                 for space in compilation.spaces
             ),
-            homes=tuple(_record_home(home, dtypes[home.data]) for home in homes.values()),
+            homes=tuple(
+                _record_home(home, dtypes[home.data], compilation.stores[home.data])
+                for home in homes.values()
+            ),
             memlets=tuple(
                 _record_move(move, compilation.solutions) for move in compilation.movements
             ),
@@ -132,7 +138,15 @@ def _record_space(
         str(space.source or ""),
         origin,
         work,
+        node=space.node.guid,
     )
+
+
+def _bounds(tiling: Tiling, known: dict[bytes, Numbers]) -> Numbers:
+    """First values and ends on all ranks; spaces that are cut alike share them."""
+    bounds = np.stack([tiling.lower, tiling.upper], axis=-1)
+    bounds[tiling.idle] = 0
+    return known.setdefault(repr(bounds.shape).encode() + bounds.tobytes(), bounds)
 
 
 def _asked(
@@ -142,8 +156,8 @@ def _asked(
     return asked_by(space, tiling.splits, tiling.parts, compilation.folded.get(space.name, {}))
 
 
-def _record_home(home: Home, dtype: np.dtype[Any]) -> Dwelling:
-    return Dwelling(home.data, home.layout, home.at_caller, dtype, home.traffic, home.over)
+def _record_home(home: Home, dtype: np.dtype[Any], store: str) -> Dwelling:
+    return Dwelling(home.data, home.layout, home.at_caller, dtype, home.traffic, home.over, store)
 
 
 def _record_move(movement: Movement, solutions: Mapping[Redistribution, Solution]) -> PlannedMemlet:
@@ -154,6 +168,7 @@ def _record_move(movement: Movement, solutions: Mapping[Redistribution, Solution
         movement.source_tiles,
         movement.target_tiles,
         movement.times,
+        stores=movement.stores,
     )
     node, plan = movement.node, planned.solution.plan
     if isinstance(node, DistributedMemlet):
@@ -177,6 +192,7 @@ def _record_fetch(movement: Movement, machine: Machine | None) -> PlannedMemlet:
         str(movement.inspection),
         movement.foreseen.ends if movement.foreseen else None,
         movement.received,
+        movement.stores,
     )
 
 

@@ -1,0 +1,133 @@
+"""Lowered programs are proved as wholes, and wrong ones are found."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from lowering import mutants
+from lowering.harness import parsed
+from lowering.programs import CASES
+
+import distspmd
+from distspmd.errors import ArgumentError, PlanError
+from distspmd.lowering import ATTRIBUTE, Lowering
+
+NAMED = {case.name: case for case in CASES}
+FEW = (
+    "jacobi[y=3x2,x=3x2]-6",
+    "matmul[_MatMult_=2x2x2]-8",
+    "sums[__return_0=4x2,__return_1=4x2,sum_x_1=4x2]-8",
+    "accumulated[y=2x2]-4",
+    "counted[a=4]-6",
+    "triangle[x=3]-3",
+    "stepped[y=8]-8",
+    "spmv[y=4]-4",
+)
+"""Halos, products, partial values, loops that data end, ranges that move, steps, fetches."""
+
+
+HARMLESS = {
+    # no iteration writes row 0, of which rank 0 has the caller's values all the time
+    (
+        "triangle[x=3]-3",
+        "the plan of x is [9, 3{__i0}7] -> boxes[9, 7]{0: 1:9, 0:7} of float64 and not "
+        "[9, 3{__i0}7] -> [9, 7] of float64",
+    ),
+    # the first sweep writes all that it reads of b before, so nothing needs what b began with
+    (
+        "until_small[b=4]-4",
+        "nothing makes the redistribution b: [6{__i0}22] -> boxes[22]{0: 0:6; 1: 6:11; 2: 11:16; "
+        "3: 16:22} (exchange, 24 bytes)",
+    ),
+    # all of y is written again before anything reads it
+    (
+        "overwritten[y=3]-3",
+        "nothing makes the redistribution y: boxes[9]{0: 2:3; 1: 3:4; 2: 4:5} -> [3{__i0}9] "
+        "(exchange, 8 bytes)",
+    ),
+}
+"""Mutants that still do what the program does, each with the reason."""
+
+
+@functools.cache
+def lowered(name: str) -> Lowering:
+    case = NAMED[name]
+    return getattr(case.lowered(copy.deepcopy(parsed(case.program))), ATTRIBUTE)
+
+
+def refusal(lowering: Lowering) -> str:
+    """Why a program has no proof; empty if it has one."""
+    try:
+        distspmd.verify(lowering)
+    except PlanError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_programs_are_proved_and_their_mutants_are_not(name: str) -> None:
+    lowering = lowered(name)
+    assert not refusal(lowering)
+    rng = np.random.default_rng(len(name))
+    found = [m.what for m in mutants.mutants(lowering, rng, 8) if not refusal(m.lowering)]
+    assert [what for what in found if (name, what) not in HARMLESS] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "words"),
+    [
+        ("jacobi[y=3x2,x=3x2]-6", mutants.left_out, "nothing brings it before"),
+        ("jacobi[y=3x2,x=3x2]-6", mutants.storage, "stores"),
+        ("jacobi[y=3x2,x=3x2]-6", mutants.span, "which has the part from"),
+        ("sums[__return_0=4x2,__return_1=4x2,sum_x_1=4x2]-8", mutants.other_plan, "redistribution"),
+        ("accumulated[y=2x2]-4", mutants.left_out, "is never added to"),
+    ],
+)
+def test_a_refusal_says_what_is_wrong(
+    name: str, kind: Callable[..., mutants.Mutant | None], words: str
+) -> None:
+    rng, lowering = np.random.default_rng(0), lowered(name)
+    found = [kind(lowering, rng) for _ in range(12)]
+    assert any(words in refusal(mutant.lowering) for mutant in found if mutant is not None)
+
+
+def test_operands_that_two_ranks_add_are_found() -> None:
+    lowering = lowered("accumulated[y=2x2]-4")
+    space = next(s for s in lowering.spaces if s.name == "y")
+    assert space.bounds is not None
+    bounds = space.bounds.copy()
+    bounds[1] = bounds[0]
+    wrong = replace(space, bounds=bounds)
+    spaces = tuple(wrong if s is space else s for s in lowering.spaces)
+    assert "no rank runs the iterations" in refusal(replace(lowering, spaces=spaces))
+
+
+def test_verify_takes_plans_programs_and_nothing_else() -> None:
+    lowering = lowered("matmul[_MatMult_=2x2x2]-8")
+    distspmd.verify(lowering.memlets[0].solution.plan)
+    distspmd.verify(lowering.sdfg)
+    with pytest.raises(ArgumentError, match="no plan and no lowered program"):
+        distspmd.verify(np.zeros(3))
+
+
+@pytest.mark.slow
+def test_of_a_thousand_mutants_none_is_proved() -> None:
+    rng, made = np.random.default_rng(2), 0
+    survivors: list[str] = []
+    several = [case for case in CASES if case.ranks > 1]
+    for number in rng.permutation(len(several)):
+        case = several[number]
+        lowering = getattr(case.lowered(copy.deepcopy(parsed(case.program))), ATTRIBUTE)
+        for mutant in mutants.mutants(lowering, rng, 5):
+            made += 1
+            if not refusal(mutant.lowering) and (case.name, mutant.what) not in HARMLESS:
+                survivors.append(f"{case.name}: {mutant.what}")
+        if made >= 1000:
+            break
+    assert made >= 1000
+    assert not survivors
