@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from distspmd.api.partitioned_function import PartitionedFunction, program
     from distspmd.api.steps import compile, iteration_spaces, lower, search
     from distspmd.checking.check import check
+    from distspmd.checking.verification import verify
     from distspmd.driver.handle import Handle
     from distspmd.driver.ranks import Ranks
     from distspmd.driver.session import ranks, start, stop
-    from distspmd.checking.verification import verify
     from distspmd.execution.program import Program
     from distspmd.execution.symbolic_program import SymbolicProgram
     from distspmd.explanation import explain
