@@ -146,9 +146,9 @@ def test_a_schedule_file_that_is_no_mapping_is_told(tmp_path: Path) -> None:
     ("program", "found"),
     [
         ("{file}", "names no function"),
-        ("{file}:nothing", "is not in the file. The file has scaled, product"),
+        ("{file}:nothing", "is not in the file. The file has scaled, product, plain"),
         ("{file}:SIZE", "is no function"),
-        ("{file}:plain", "'x' has neither an annotation nor an example"),
+        ("{file}:plain", "the argument 'x' has neither an annotation nor an example. Write --arg"),
         ("missing.py:f", "no file"),
     ],
 )
@@ -156,6 +156,82 @@ def test_a_program_that_is_not_there_is_told(
     program: str, found: str, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert found in said(capsys, "spaces", program.format(file=file), status=1)
+
+
+SCRIPT = """
+import numpy as np
+import distspmd
+
+@distspmd.program(schedule={"hidden": (2, 1)})
+def helper(x):
+    hidden = x + 1
+    return hidden
+
+@distspmd.program(schedule={"hidden": (2, 1, 1)})
+def perceptron(x, w, times=1):
+    hidden = x @ w
+    return np.maximum(hidden, 0) * times
+
+def plain(x, n, s):
+    return x * n + s
+
+def inputs():
+    return np.arange(12.0).reshape(3, 4), 3, np.float32(2)
+
+print("before", helper(np.zeros((2, 2))).sum())
+y = perceptron(np.ones((6, 4)), np.ones((4, 8)), times=3)
+raise SystemExit("the call ran")
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "script_of_calls.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+def test_a_decorated_function_that_its_file_calls_is_read_with_that_call(
+    script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed = said(capsys, "lower", f"{script}:perceptron")
+    assert "before 4.0" in printed
+    assert "the call ran" not in printed
+    assert "It needs 2 ranks." in printed  # as its decorator says
+    assert "[3{i}6, 4]" in printed
+    printed = said(capsys, "lower", f"{script}:perceptron", "-s", "hidden=3,1,1")
+    assert "It needs 3 ranks." in printed
+    other = ["--arg", "x=float32[8,4]", "--arg", "w=float32[4,2]"]
+    assert "[4{i}8, 4]" in said(capsys, "lower", f"{script}:perceptron", *other)
+
+
+def test_arguments_without_annotations_come_from_options_or_a_function_of_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "plain_functions.py"
+    script.write_text(SCRIPT.partition("print(")[0])
+    arguments = ["--arg", "x=float64[512,8]", "--arg", "n=4", "--arg", "s=float64"]
+    printed = said(capsys, "lower", f"{script}:plain", *arguments, "-n", "2")
+    assert "predicted" in printed
+    printed = said(capsys, "spaces", f"{script}:plain", "--args", "inputs")
+    assert "=0:3" in printed
+    assert "=0:4" in printed
+    wrong = {"x=flout64[3]": "neither a type with a shape nor a value", "3": "is no argument"}
+    for given, told in wrong.items():
+        assert told in said(capsys, "lower", f"{script}:plain", "--arg", given, status=1)
+    told = said(capsys, "lower", f"{script}:plain", "--args", "nothing", status=1)
+    assert "no function of that name" in told
+    printed = said(capsys, "lower", f"{script}:plain", "--args", "inputs")
+    assert "Nothing asks for more: write -n 4" in printed
+
+
+def test_run_checks_a_decorated_function_on_the_arguments_of_its_call(
+    script: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", f"{script}:perceptron", "-n", "2", "--timeout", "300"]) == 0
+    printed = capfd.readouterr().out
+    assert "2 ranks: " in printed
+    assert "largest difference from the Python function, run by NumPy" in printed
 
 
 def test_run_starts_ranks_and_compares_with_one_process(

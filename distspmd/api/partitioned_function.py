@@ -7,7 +7,8 @@ import inspect
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import distspmd
@@ -145,6 +146,8 @@ class PartitionedFunction(steps.Decorated):
             ScheduleError, UnsupportedProgram, NoSolver, CompilationError: on all ranks, at the
                 first call for some shapes and types.
         """
+        if _INSTEAD:
+            return _INSTEAD[-1](self, self._bind(arguments, named, partial=False))
         agreement, call = self._ranks()
         stream = {}
         if "stream" in named and "stream" not in self._signature.parameters and self._on_device():
@@ -232,6 +235,11 @@ class PartitionedFunction(steps.Decorated):
         return self._agreement, self._call
 
     @property
+    def options(self) -> Mapping[str, Any]:
+        """The keywords of :func:`lower` that its decorator was given."""
+        return self._options
+
+    @property
     def _asked(self) -> str:
         if self.schedule is None:
             return "searched for" if self._options["search"] else "with search=False"
@@ -305,6 +313,20 @@ class PartitionedFunction(steps.Decorated):
 
         kind = type(value).__qualname__ if is_seen_whole(value) else kind_of(value)
         return name, kind, value_of(value) if decides_code else None
+
+
+Instead = Callable[[PartitionedFunction, Mapping[str, Any]], Any]
+_INSTEAD: list[Instead] = []
+
+
+@contextmanager
+def called_instead(call: Instead) -> Iterator[None]:
+    """Let something else be done where decorated functions are called with some arguments."""
+    _INSTEAD.append(call)
+    try:
+        yield
+    finally:
+        _INSTEAD.remove(call)
 
 
 def _python_function(function: Any) -> Callable[..., Any]:

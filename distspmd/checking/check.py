@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from dace import SDFG, data
 
+from distspmd.api.steps import undecorated
 from distspmd.cache.scratch import scratch_folder
 from distspmd.checking.compare import Comparison
 from distspmd.checking.prove_program import prove_program
@@ -112,6 +113,7 @@ def check(
     ranks: int,
     *,
     mesh: Mesh | Mapping[str, int] | None = None,
+    examples: Mapping[str, Any] | None = None,
     sizes: Mapping[str, int] | None = None,
     inputs: Inputs | None = None,
     reference: Callable[..., Any] | None = None,
@@ -137,6 +139,8 @@ def check(
             function, the SDFG in one process. The result says which.
         schedule, mesh: as for :func:`distspmd.lower`.
         ranks: how many to start.
+        examples: arguments by name, for types and shapes that annotations do not give; what a
+            program is made for is passed to the function, too.
         sizes: numbers for symbolic sizes.
         inputs: by name of an argument: its value, or a function of a generator that draws it, or
             the ends ``(low, high)`` of integers, ``high`` excluded, as for indices. Or a function
@@ -158,7 +162,9 @@ def check(
     if runs < 1:
         raise ArgumentError(f"check: {runs} runs compare nothing; ask for 1 or more.")
     entries = as_entries(schedule, mesh)
-    sdfg = program if isinstance(program, SDFG) else numpy_program(program)
+    program = undecorated(program)
+    sdfg = program if isinstance(program, SDFG) else numpy_program(program, **(examples or {}))
+    fixed = call_form_of(sdfg).fixed
     sdfg = with_sizes(sdfg, sizes) if sizes else sdfg
     check_sizes(sdfg, of_temporaries=False)
     wanted, oracle = reference, "the given reference" if reference else _ONE_PROCESS
@@ -166,9 +172,9 @@ def check(
     def make() -> Trial:
         nonlocal wanted, oracle
         if wanted is None:
-            wanted, oracle = oracle_of(
-                program, sizes or {}, arguments_of(sdfg, seed, inputs), call_form_of(sdfg).inside
-            )
+            given = arguments_of(sdfg, seed, inputs)
+            inside = call_form_of(sdfg).inside
+            wanted, oracle = oracle_of(program, sizes or {}, given, inside, fixed)
         return prepare_trial(
             sdfg,
             entries,
@@ -208,6 +214,7 @@ def oracle_of(
     sizes: Mapping[str, int],
     given: Arguments,
     inside: Mapping[str, str] | None = None,
+    fixed: Mapping[str, Any] | None = None,
 ) -> tuple[Callable[..., Any] | None, str]:
     """The function that NumPy runs, if it can, and what is said of it.
 
@@ -216,6 +223,7 @@ def oracle_of(
         sizes: values of its symbols.
         given: its arguments, by their names in the SDFG.
         inside: these, for arguments that have other names in the function.
+        fixed: arguments for whose values the program was made.
     """
     python = python_function(program, sizes)
     if python is None:
@@ -223,7 +231,8 @@ def oracle_of(
     own = {name: its for its, name in (inside or {}).items()}
 
     def function(**named: Any) -> Any:
-        return python(**{own.get(name, name): value for name, value in named.items()})
+        passed = {own.get(name, name): value for name, value in named.items()}
+        return python(**{n: v for n, v in (fixed or {}).items() if n.isidentifier()}, **passed)
 
     try:
         call_with_copies(function, given)

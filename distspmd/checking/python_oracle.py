@@ -11,6 +11,8 @@ import numpy as np
 from dace import symbolic
 from dace.frontend.python.parser import DaceProgram
 
+from distspmd.api.steps import undecorated
+
 FunctionOf = Callable[..., Any]
 
 
@@ -64,6 +66,7 @@ def _names(code: types.CodeType) -> set[str]:
 
 
 def _value(value: Any, sizes: Mapping[str, int], made: dict[int, types.FunctionType]) -> Any:
+    value = undecorated(value)
     if isinstance(value, DaceProgram):
         return _with_values(value.f, sizes, made)
     if isinstance(value, symbolic.symbol):

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import signal
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
-from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import distspmd
 from distspmd import doctor
-from distspmd.cli.options import add_device, add_frontend, add_schedule, asked_of, parse_sizes
+from distspmd.cli.options import (
+    add_arguments,
+    add_device,
+    add_frontend,
+    add_ranks,
+    add_schedule,
+    asked_of,
+    parse_sizes,
+)
+from distspmd.cli.programs import Asked, load
 from distspmd.errors import (
     DistSPMDError,
     ScheduleWarning,
-    ToolchainError,
-    UnsupportedProgram,
 )
 from distspmd.layouts.mesh import Mesh
 from distspmd.runtime import devices
-from distspmd.runtime.allocation import launched_ranks, rank_of_launch
+from distspmd.runtime.allocation import rank_of_launch
 from distspmd.runtime.launch import launch
-from distspmd.runtime.toolchain import find_mpi
+from distspmd.schedule import Entries
 
 if TYPE_CHECKING:
     from dace import SDFG
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
     from distspmd.lowering import Lowering
     from distspmd.scheduling.found import Found
 
-_PROGRAM = "file.py:function, a @dace.program, or a function whose arguments have annotations"
+_PROGRAM = "file.py:function, also a decorated one; see --arg for one without annotations"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -84,11 +88,13 @@ def _parser() -> argparse.ArgumentParser:
 
     spaces = commands.add_parser("spaces", help="print the iteration spaces of a program")
     spaces.add_argument("program", help=_PROGRAM)
+    add_arguments(spaces)
     add_frontend(spaces)
     spaces.set_defaults(command=_spaces)
 
     lower = commands.add_parser("lower", help="lower a program and print what was decided")
     lower.add_argument("program", help=_PROGRAM)
+    add_arguments(lower)
     add_schedule(lower)
     add_frontend(lower)
     lower.add_argument(
@@ -97,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE.sdfg",
         help="save the lowered SDFG, to look at; the record of the lowering is not in it",
     )
+    add_ranks(lower)
     lower.add_argument("--html", metavar="FILE.html", help="save a page that shows the SDFG")
     lower.add_argument(
         "--stop-after",
@@ -109,8 +116,10 @@ def _parser() -> argparse.ArgumentParser:
         "explain", help="lower a program and print what it will communicate, and why so"
     )
     explain.add_argument("program", help=_PROGRAM)
+    add_arguments(explain)
     add_schedule(explain)
     add_frontend(explain)
+    add_ranks(explain)
     explain.add_argument("--html", metavar="FILE.html", help="save it as a page")
     explain.set_defaults(command=_explain)
 
@@ -122,6 +131,7 @@ def _parser() -> argparse.ArgumentParser:
         "for where none is given, and compare it with the program as it was; or run a script.",
     )
     run.add_argument("program", help=f"{_PROGRAM}; or a script and its arguments")
+    add_arguments(run)
     run.add_argument("-n", "--ranks", type=int, required=True, help="number of ranks")
     add_schedule(run)
     run.add_argument("--seed", type=int, default=0, help="of the random arguments (default 0)")
@@ -136,6 +146,7 @@ def _parser() -> argparse.ArgumentParser:
         help="prove the plans of a lowered program, and compare it with the original on ranks",
     )
     check.add_argument("program", help=_PROGRAM)
+    add_arguments(check)
     check.add_argument("-n", "--ranks", type=int, required=True, help="number of ranks")
     add_schedule(check)
     check.add_argument("--seed", type=int, default=0, help="of the first inputs (default 0)")
@@ -176,6 +187,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_search(commands: Any) -> None:
     search = commands.add_parser("search", help="search for the best schedule, and print it")
     search.add_argument("program", help=_PROGRAM)
+    add_arguments(search)
     search.add_argument("-n", "--ranks", type=int, required=True, help="number of ranks")
     search.add_argument("--memory", metavar="BYTES", help="of a rank at once, such as 80GB")
     search.add_argument("--seconds", type=float, default=60.0, help="of the search (default 60)")
@@ -188,7 +200,8 @@ def _add_search(commands: Any) -> None:
 
     predict = commands.add_parser("predict", help="print how long a lowered program should take")
     predict.add_argument("program", help=_PROGRAM)
-    predict.add_argument("-n", "--ranks", type=int, help="search for what is left open")
+    add_arguments(predict)
+    add_ranks(predict)
     add_schedule(predict)
     add_frontend(predict)
     predict.set_defaults(command=_predict)
@@ -197,79 +210,41 @@ def _add_search(commands: Any) -> None:
 # --- programs ---
 
 
-def _load(program: str) -> Callable[..., Any]:
-    """The program, or the plain function, that ``file.py:function`` names.
-
-    Raises:
-        UnsupportedProgram: no such file or function, or the name is that of something else.
-    """
-    _parse_with_the_right_mpi()
-    from dace.frontend.python.parser import DaceProgram
-
-    file, _, name = program.rpartition(":")
-    if not file:
-        raise UnsupportedProgram(f"{program!r} names no function. Write {program}:function.")
-    path = Path(file)
-    if not path.is_file():
-        raise UnsupportedProgram(f"{program!r}: no file {path.absolute()}.")
-    module = _import(path)
-    programs = [n for n, value in vars(module).items() if isinstance(value, DaceProgram)]
-    found: Callable[..., Any] | None = getattr(module, name, None)
-    if not isinstance(found, (DaceProgram, FunctionType)):
-        what = "is no function" if hasattr(module, name) else "is not in the file"
-        raise UnsupportedProgram(
-            f"{program!r}: {name!r} {what}. The file has {', '.join(programs) or 'none'}."
-        )
-    return found
+def _asked(options: argparse.Namespace) -> Asked:
+    """The program that is asked for."""
+    return load(options.program, options.arg, options.args)
 
 
-def _parse_with_the_right_mpi() -> None:
-    """DaCe's parser imports mpi4py: let it load the MPI of the ranks, and start no MPI here."""
-    if launched_ranks() is None and "mpi4py.MPI" not in sys.modules:
-        import mpi4py
-
-        mpi4py.rc.initialize = False
-        with suppress(ToolchainError):  # what only parses a program needs no MPI
-            os.environ.setdefault("MPI4PY_LIBMPI", str(find_mpi().library))
+def _schedule(options: argparse.Namespace, asked: Asked) -> Entries:
+    """The schedule of the options, or else that of the program's decorator."""
+    given = asked_of(options)
+    return given or asked.schedule or {}
 
 
-def _import(path: Path) -> ModuleType:
-    name = path.stem
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise UnsupportedProgram(f"{path} is no Python file.")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    sys.path.insert(0, str(path.parent.resolve()))
-    spec.loader.exec_module(module)
-    return module
-
-
-def _parsed(options: argparse.Namespace, function: Callable[..., Any] | None = None) -> SDFG:
+def _parsed(options: argparse.Namespace, asked: Asked) -> SDFG:
     """The program that is asked for, with the sizes that are."""
-    from distspmd.frontend.from_numpy.program import numpy_program
-
-    function = function or _load(options.program)
-    frontend = getattr(options, "frontend", "numpy")
-    return numpy_program(function, frontend=frontend, **parse_sizes(options.size))
+    return asked.parsed(getattr(options, "frontend", "numpy"), parse_sizes(options.size))
 
 
 def _lowered(options: argparse.Namespace) -> tuple[SDFG, Lowering]:
     from distspmd.pipeline import lower_numbers
+    from distspmd.scheduling.search import Options, lower_searched
 
-    sdfg = _parsed(options)
-    return sdfg, lower_numbers(sdfg, asked_of(options))
+    asked = _asked(options)
+    sdfg, schedule = _parsed(options, asked), _schedule(options, asked)
+    if options.ranks is None:
+        return sdfg, lower_numbers(sdfg, schedule, arguments=asked.arguments)
+    wanted = Options(options.ranks)
+    return sdfg, lower_searched(sdfg, schedule, wanted, arguments=asked.arguments)
 
 
 # --- commands ---
 
 
 def _spaces(options: argparse.Namespace) -> int:
-    from distspmd.frontend.from_numpy.program import numpy_program
     from distspmd.pipeline import list_spaces
 
-    program = numpy_program(_load(options.program), frontend=options.frontend)
-    print(list_spaces(program), end="")
+    print(list_spaces(_asked(options).parsed(options.frontend)), end="")
     return 0
 
 
@@ -294,7 +269,9 @@ def _lower(options: argparse.Namespace) -> int:
         return 0
     sdfg, lowering = _lowered(options)
     print(lowering)
-    print(f"It needs {lowering.ranks} ranks.")
+    print(f"It needs {lowering.ranks} rank{'s' * (lowering.ranks > 1)}.")
+    if lowering.ranks == 1 and options.ranks is None and not options.schedule:
+        print("Nothing asks for more: write -n 4 to search for a schedule, or -s SPACE=PARTS.")
     if options.output:
         sdfg.save(options.output)
     if options.html:
@@ -308,7 +285,8 @@ def _stopped_after(options: argparse.Namespace) -> str:
     """The SDFG after a pass, as a schedule tree."""
     from distspmd import pipeline
 
-    compilation = pipeline.begin_compilation(_parsed(options), asked_of(options))
+    asked = _asked(options)
+    compilation = pipeline.begin_compilation(_parsed(options, asked), _schedule(options, asked))
     pipeline.run_passes(compilation, stop_after=options.stop_after)
     text: str = compilation.sdfg.as_schedule_tree().as_string()
     return text
@@ -325,7 +303,7 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _search(options: argparse.Namespace) -> int:
-    print(found := _found(options, _parsed(options), options.memory, options.seconds))
+    print(found := _found(options, _asked(options), options.memory, options.seconds))
     if options.output:
         found.save(options.output)
     if options.html:
@@ -334,22 +312,22 @@ def _search(options: argparse.Namespace) -> int:
 
 
 def _found(
-    options: argparse.Namespace, sdfg: SDFG, memory: str | None = None, seconds: float = 60.0
+    options: argparse.Namespace, asked: Asked, memory: str | None = None, seconds: float = 60.0
 ) -> Found:
     """What a search finds; it says how far it is on a terminal."""
     return distspmd.search(
-        sdfg,
+        _parsed(options, asked),
         options.ranks,
         memory=memory,
-        fixed=asked_of(options),
+        fixed=_schedule(options, asked),
+        arguments=asked.arguments,
         seconds=seconds,
         progress=_tell_progress if sys.stderr.isatty() else None,
     )
 
 
 def _predict(options: argparse.Namespace) -> int:
-    lowering = distspmd.lower(_parsed(options), asked_of(options), ranks=options.ranks)
-    print(distspmd.predict(lowering))
+    print(distspmd.predict(_lowered(options)[1]))
     return 0
 
 
@@ -381,17 +359,21 @@ def _check(options: argparse.Namespace) -> int:
 def _checked(options: argparse.Namespace, runs: int, searched: bool = False) -> Checked:
     from distspmd.checking.check import check
 
-    program, asked = _load(options.program), asked_of(options)
-    if not asked and searched:
-        found = _found(options, _parsed(options, program))
-        asked = found.schedule
+    asked = _asked(options)
+    schedule = _schedule(options, asked)
+    if not schedule and searched:
+        found = _found(options, asked)
+        schedule = found.schedule
         if not rank_of_launch():
             print(found.sentence)
     return check(
-        program,
-        asked,
+        asked.function,
+        schedule,
         options.ranks,
+        examples=asked.examples,
         sizes=parse_sizes(options.size) or None,
+        inputs=asked.inputs or None,
+        arguments=asked.arguments,
         seed=options.seed,
         runs=runs,
         timeout=options.timeout,

@@ -48,6 +48,30 @@ def add_schedule(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Let a command take arguments like those that the function is called with."""
+    parser.add_argument(
+        "--arg",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an argument without an annotation: its type and shape, x=float64[512,512], or a "
+        "value, n=5; may be repeated",
+    )
+    parser.add_argument(
+        "--args",
+        metavar="FUNCTION",
+        help="a function of the file that returns arguments like those of a call, by name or in a "
+        "tuple",
+    )
+
+
+def add_ranks(parser: argparse.ArgumentParser) -> None:
+    """Let a command search for a schedule."""
+    told = "search for what the schedule leaves open, on so many ranks"
+    parser.add_argument("-n", "--ranks", type=int, help=told)
+
+
 def add_device(parser: argparse.ArgumentParser) -> None:
     """Let a command take a kind of device."""
     parser.add_argument(
