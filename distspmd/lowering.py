@@ -311,7 +311,8 @@ class Lowering:
         asked = any(space.chosen_by.reason is Reason.SCHEDULE for space in self.spaces)
         why = self.searched or "its schedule splits no more"
         if not asked:
-            why = f"nothing asks for more: write ranks={ranks}, or a schedule of its spaces"
+            why = "nothing asks for more: name a schedule or, of PyTorch, a preset such as "
+            why += f"data_parallel({ranks}), or let lower(..., ranks={ranks}) search for one"
         if self.ranks < ranks:
             idle = f"{ranks - self.ranks:,} of {ranks:,} ranks are idle"
             return f"{name}: {idle}, and {self.whole:.0%} of the work stays whole: {why}."

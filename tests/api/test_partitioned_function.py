@@ -36,7 +36,7 @@ def test_a_function_without_a_schedule_is_searched_for_once_and_said_once(
         in idle["on_two"]
     )
     assert "3 of 4 ranks are idle, and 100% of the work stays whole" in idle["sum_of_all"]
-    assert "write ranks=4" in idle["unsearched"]
+    assert "ranks=4) search for one" in idle["unsearched"]
 
 
 def test_a_result_that_is_used_on_another_rank_is_one_error_that_ends_all(

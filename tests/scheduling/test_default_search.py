@@ -95,7 +95,7 @@ def test_what_stays_whole_is_told_with_its_share() -> None:
     sdfg = chain(256)
     whole = distspmd.lower(copy.deepcopy(sdfg), {})
     assert whole.whole == 1.0
-    assert "write ranks=4" in whole.idle_sentence("chain", 4)
+    assert "or let lower(..., ranks=4) search for one" in whole.idle_sentence("chain", 4)
     assert not whole.idle_sentence("chain", 1)
     split = distspmd.lower(copy.deepcopy(sdfg), ranks=2, machine=FAST)
     assert split.whole < 0.5
