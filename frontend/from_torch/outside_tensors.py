@@ -9,12 +9,15 @@ Python's objects a program could not repeat, and is refused.
 from __future__ import annotations
 
 import contextlib
+import operator
+import random
 import types
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -27,8 +30,18 @@ _FOREIGN = ("torch", "numpy", "builtins", "collections", "functools", "threading
 """Packages whose objects hold no tensor of a user's."""
 _DICTIONARIES = (dict, OrderedDict, defaultdict)
 """Those of other classes may make what they are asked for."""
+_GENERATORS = (random.Random, np.random.Generator, np.random.RandomState)
+_TAKE = ("send", "throw", "read", "readline", "readlines", "readinto", "read1")
+"""Methods of generators and files that take something."""
 _MOST = 100_000
 """So many objects are looked at."""
+
+
+_PLAIN = (bool, int, float, str)
+_ALONE = (
+    ". A program does not change objects of Python, and would do the same at each call: do it "
+    "before the call, and pass a tensor."
+)
 
 
 @dataclass(frozen=True)
@@ -57,12 +70,18 @@ class Outside:
         others: further places of the same tensors.
         numbers: that variables have: what holds each, its name, and its value.
         holders: dictionaries and lists, with what is in them, and what the caller calls them.
+        iterators: what holds each, under which key, what the caller calls it, and itself.
+        generators: of random numbers, by what the caller calls them.
+        queues: double-ended queues and sets, with what is in them.
     """
 
     places: dict[int, Place] = field(default_factory=dict)
     others: list[Place] = field(default_factory=list)
     numbers: list[tuple[Any, str, Any]] = field(default_factory=list)
     holders: list[tuple[str, Any, Any]] = field(default_factory=list)
+    iterators: list[tuple[Any, Any, str, Any]] = field(default_factory=list)
+    generators: list[tuple[str, Any]] = field(default_factory=list)
+    queues: list[tuple[str, Any, Any]] = field(default_factory=list)
 
     @classmethod
     def of(cls, function: Callable[..., Any], closed: Closed) -> Outside:
@@ -116,6 +135,10 @@ class Outside:
             if self.places.setdefault(id(value), place) is not place:
                 self.others.append(place)
             return
+        if isinstance(value, Iterator) and not isinstance(holder, tuple):
+            self.iterators.append((holder, key, name, value))
+        elif isinstance(value, _GENERATORS):
+            self.generators.append((name, value))
         self._walk(value, name)
 
     def _walk(self, value: Any, name: str) -> None:
@@ -126,6 +149,8 @@ class Outside:
             self._entries(value, name, value, "[{!r}]")
         elif type(value) is list or isinstance(value, tuple):
             self._entries(value, name, dict(enumerate(value)), "[{}]")
+        elif isinstance(value, deque | set):
+            self.queues.append((name, value, value.copy()))
         elif not isinstance(value, nn.Module | torch.optim.Optimizer) and _is_users(value):
             self._attributes(value, name)
 
@@ -179,6 +204,17 @@ class Outside:
             self._rename(back)
             self._restore()
 
+    @contextlib.contextmanager
+    def asked(self, refuse: Callable[[str, str], None]) -> Iterator[None]:
+        """Let nobody take the next element of an iterator; then ``refuse`` is told its name."""
+        for holder, key, name, value in self.iterators:
+            holder[key] = _Iterator(name, value, refuse)
+        try:
+            yield
+        finally:
+            for holder, key, _, value in self.iterators:
+                holder[key] = value
+
     def _let_stand(self, stands: Mapping[int, torch.Tensor]) -> dict[int, torch.Tensor]:
         """Let what stands in for tensors be the keys that these are; what to rename back."""
         keys = [
@@ -219,6 +255,10 @@ class Outside:
                 for key in [k for k in holder if k not in content]:
                     del holder[key]
                 holder.update(content)
+        for _, held, content in self.queues:
+            if held != content:
+                held.clear()
+                (held.update if isinstance(held, set) else held.extend)(content)
 
 
 @dataclass
@@ -280,6 +320,9 @@ class Standing:
             _refuse_left("", {key: holder[key]}, {key: value})
         for name, holder, content in self.outside.holders:
             _refuse_left(name, holder, content)
+        for name, held, content in self.outside.queues:
+            if len(held) != len(content) or any(map(operator.is_not, held, content)):
+                raise UnsupportedProgram(f"the function adds to {name} or takes from it{_ALONE}")
 
 
 def _is_tensor(value: Any) -> bool:
@@ -301,6 +344,8 @@ def _refuse_left(name: str, holder: Any, content: Any) -> None:
     """Refuse tensors and counts that a function has left where others were."""
     before = dict(enumerate(content)) if isinstance(content, list) else content
     after = dict(enumerate(holder)) if isinstance(holder, list) else holder
+    if isinstance(content, list) and len(holder) < len(content):
+        raise UnsupportedProgram(f"the function takes an element from {name}{_ALONE}")
     for key, value in after.items():
         old = before.get(key)
         if value is old or isinstance(old, torch.Tensor):
@@ -318,11 +363,12 @@ def _refuse_left(name: str, holder: Any, content: Any) -> None:
                 f"the function keeps a value that it reads from a tensor in {where}. A program "
                 "does not change objects of Python: return the number, and keep it after the call."
             )
-        if type(value) in (int, float) and type(old) in (int, float) and value != old:
+        if type(value) in _PLAIN and type(old) in _PLAIN and value != old:
+            kind = "value" if isinstance(value, bool | str) else "number"
             raise UnsupportedProgram(
-                f"the function changes the number {where} from {old} to {value}. A program does "
-                "not change objects of Python: count outside of the function, or in a tensor of "
-                "the same place: torch.tensor(0)."
+                f"the function changes the {kind} {where} from {old!r} to {value!r}. A program "
+                "does not change objects of Python: count outside of the function, or in a tensor "
+                "of the same place: torch.tensor(0)."
             )
 
 
@@ -343,6 +389,21 @@ def _is_users(value: Any) -> bool:
         return False
     package = str(kind.__module__).partition(".")[0]
     return package not in _FOREIGN and isinstance(getattr(value, "__dict__", None), dict)
+
+
+class _Iterator(Iterator[Any]):
+    """Stands for an iterator of the caller, which a program cannot ask."""
+
+    def __init__(self, name: str, value: Any, refuse: Callable[[str, str], None]) -> None:
+        self._name, self._value, self._refuse = name, value, refuse
+
+    def __next__(self) -> Any:
+        self._refuse(self._name, "Take it before the call, and pass it.")
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _TAKE:
+            self._refuse(self._name, f"Call {name}() before the call, and pass a tensor.")
+        return getattr(self._value, name)
 
 
 class _Cell(MutableMapping[Any, Any]):

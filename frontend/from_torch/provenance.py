@@ -120,6 +120,12 @@ class Places(TorchFunctionMode):
         self, func: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Run a function; of what a mask chooses, all rows stand for those of unknown number."""
+        if isinstance(kwargs.get("generator"), torch.Generator):
+            raise UnsupportedProgram(
+                f"the function draws from a torch.Generator ({name}). Random numbers of a program "
+                "are functions of torch.initial_seed() and of the number of the call: leave "
+                "generator= out."
+            )
         args, kwargs = self.known.arguments(name, args, kwargs)
         chooses = chosen_rows.chooses(name, args) and not self._knows(name, args)
         if chooses or chosen_rows.takes(args, kwargs):

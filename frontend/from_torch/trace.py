@@ -32,9 +32,11 @@ from distspmd.frontend.from_torch.decompositions import (
     decompositions,
     matrices_are_not_checked,
 )
+from distspmd.frontend.from_torch.explained import UNKNOWN, explained, is_of_data
 from distspmd.frontend.from_torch.fitting_numbers import check_numbers
 from distspmd.frontend.from_torch.known_values import KnownValues
 from distspmd.frontend.from_torch.memory_order import put_in_order
+from distspmd.frontend.from_torch.moving import Moved, Watch
 from distspmd.frontend.from_torch.optimizers import (
     INSIDE,
     give_own_memory,
@@ -101,7 +103,7 @@ def trace(
         except UnsupportedProgram:
             raise
         except Exception as error:
-            raise UnsupportedProgram(_explained(error)) from error
+            raise UnsupportedProgram(explained(error)) from error
     slots = state.slots
     check_numbers(traced.graph)
     _forget_aliases(traced.graph)
@@ -129,6 +131,7 @@ def _traced(
     inputs: Sequence[Any],
 ) -> tuple[fx.GraphModule, _Run]:
     """Trace, and again where tensors outside of modules were used, of which nobody knew."""
+    watch = Watch(outside)
     while True:
         slots = list(_slots(closed, varying))
         examples = _with_a_device([slot.fetch().detach() for slot in slots])
@@ -137,13 +140,17 @@ def _traced(
         left = Left()
 
         def make(slots: list[Slot] = slots, met: dict[str, Place] = met, left: Left = left) -> _Run:
-            return _Run(closed, slots, function, varying, outside, met, left)
+            return _Run(closed, slots, function, varying, outside, met, left, watch)
 
         try:
             first, state = _run(make, examples, list(inputs))
             if left.found:
                 left.check(first.graph, _run(make, examples, list(inputs))[0].graph)
             return first, state
+        except Moved:
+            watch.locates = True
+            _run(make, examples, list(inputs))
+            raise
         except _MoreTensors:
             for place in met.values():
                 closed.take(place.name, place.tensor, place.get)
@@ -214,7 +221,7 @@ def _run(
         try:
             return _pure(state, examples, inputs), state
         except Exception as other:
-            raise (other if _is_of_data(other) else error) from None
+            raise (other if is_of_data(other) else error) from None
         finally:
             torch.compiler._is_compiling_flag = True
 
@@ -263,11 +270,7 @@ def _check_constants(module: fx.GraphModule) -> None:
         if node.op == "get_attr" and any(
             "lift_fresh" not in str(user.target) for user in node.users
         ):
-            raise UnsupportedProgram(
-                "the function uses a tensor that is neither an argument nor where it can be found: "
-                "in a module, a variable, a list, a dictionary, or an attribute. Register it: "
-                "module.register_buffer(name, tensor), or pass it."
-            )
+            raise UnsupportedProgram(UNKNOWN)
 
 
 def _check_shapes(graph: fx.Graph) -> None:
@@ -289,33 +292,6 @@ def _check_written(graph: fx.Graph, slots: Sequence[Slot]) -> list[str]:
             if slot.kind == "rate":
                 raise UnsupportedProgram(INSIDE)
     return found
-
-
-def _is_of_data(error: Exception) -> bool:
-    """Whether values of tensors would decide what is run, or a shape."""
-    name = type(error).__name__
-    return "DataDependent" in name or "GuardOn" in name or "data-dependent" in str(error)
-
-
-def _explained(error: Exception) -> str:
-    name = type(error).__name__
-    text = str(error).strip().split("\n")[0]
-    if _is_of_data(error):
-        return (
-            "the function's control flow, or a shape in it, depends on the values of tensors "
-            f"({name}: {text}). Write it without: torch.where for a choice, masks for a shape."
-        )
-    if "set the storage" in text:
-        return (
-            "the function gives a tensor other memory (resize_, set_, or an out= that does not "
-            "fit), which no traced program can. Write it with new tensors, as torch.zeros makes."
-        )
-    if "token for effect" in text:
-        return (
-            f"the operator {text.rsplit(' ', 1)[-1]}, a part of what the function calls, looks at "
-            "values while it runs, which no program does."
-        )
-    return f"the function cannot be traced: {name}: {text}"
 
 
 @contextlib.contextmanager
@@ -367,8 +343,9 @@ class _Run:
         outside: Outside,
         met: dict[str, Place],
         left: Left,
+        watch: Watch,
     ) -> None:
-        self.left = left
+        self.left, self.watch = left, watch
         self.closed, self.slots, self.function = closed, slots, function
         self.varying, self.outside, self.met = varying, outside, met
         self.guards: Guards = []
@@ -391,7 +368,8 @@ class _Run:
             places = Places(self.closed, self.guards, standing, self.known, unreached)
             stack.enter_context(places)
             stack.enter_context(_without_onednn())
-            result = self.function(*inputs)
+            with self.watch.running(self.guards):
+                result = self.function(*inputs)
             self._check_rates(rates)
             unreached.settle()
             self._keep_gradients(traced, swapped)
