@@ -24,6 +24,7 @@ from distspmd.execution.binding import Binding, binding_of
 from distspmd.execution.builds import build_for
 from distspmd.execution.executable import Executable, load_executable
 from distspmd.execution.messages import MESSAGES
+from distspmd.execution.passed import FirstCall
 from distspmd.execution.resident_arguments import Residents
 from distspmd.execution.signature import Signature
 from distspmd.layouts.layout import Layout
@@ -148,6 +149,7 @@ class Program(Closing):
         self.device = built.device
         """What was decided for a device, if the program runs on one."""
         self._executable = self._load(built, lowering)
+        self._first_call = FirstCall(self._agreement, self.signature)
         self.residents = self._keep()
         """What stays on the ranks between calls."""
 
@@ -205,13 +207,9 @@ class Program(Closing):
         mine = set(self.binding.names) if self.binding and self.rank == 0 else set()
         mine &= known.keys()
         alone = mine.intersection(self.binding.without_memory) if self.binding else set()
-        kept, alone, lost = self._agreement.bcast(
-            (
-                sorted(mine & self.lowering.held.keys()),
-                sorted(alone),
-                sorted(alone - self.lowering.held.keys()),
-            )
-        )
+        held = self.lowering.held.keys()
+        told = sorted(mine & held), sorted(alone), sorted(alone - held)
+        kept, alone, lost = self._agreement.bcast(told)
         self._refuse_lost(lost)
         layouts = {name: self.lowering.held[name] for name in kept}
         dtypes = {name: known[name].dtype for name in kept}
@@ -284,6 +282,7 @@ class Program(Closing):
         arrays: dict[int, NDArray[Any]] = {}  # it keeps what is made for this call
         if not self._executable.is_open:
             raise self._closed()
+        self._first_call.compare(arguments, named)
         if self.signature.takes_part:
             try:
                 arrays, results = self._arrays(arguments, named)

@@ -20,6 +20,7 @@ from distspmd.errors import ArgumentError, DistSPMDError, NothingSplit, Unsuppor
 from distspmd.execution.binding import binding_of
 from distspmd.execution.builds import build_for
 from distspmd.execution.call_keys import comparable
+from distspmd.execution.passed import Passed, compare
 from distspmd.execution.program import Made, Program, load_together
 from distspmd.frontend.from_torch.api import input_names, traced_program
 from distspmd.frontend.from_torch.arguments import MemoryBinding
@@ -37,6 +38,10 @@ from distspmd.schedule import Entries, Schedule, as_entries
 if TYPE_CHECKING:
     from dace import SDFG
 
+_ADVICE = (
+    "Pass the whole batch on rank 0, that of all ranks together and without a DistributedSampler, "
+    "and nothing on the others: `train(x, y) if rank == 0 else train()`. Or pass the same on all."
+)
 _NEW = -1
 """The number of a program that is still to be made."""
 
@@ -153,6 +158,8 @@ class Partitioned(Closing):
                     error = problem
             agreement.check(error)
             number = agreement.bcast(number)
+            if number == _NEW:
+                compare(agreement, self.name, _passed((arguments, named)), _ADVICE)
             if number == _NEW and not self._make(given):
                 return self._run_in_torch(arguments, named)
             made = self._made.pop(-1 if number == _NEW else number)
@@ -288,6 +295,13 @@ class Partitioned(Closing):
                 if other is not made and other.program.holds_values:
                     pairs = _pairs(made.binding, other.binding)
                     made.program.take_over(other.program, pairs)
+
+
+def _passed(arguments: Any) -> dict[str, Passed | None]:
+    """What a rank passes, by the places of tensors."""
+    leaves = pytree.tree_leaves(arguments)
+    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    return {f"tensor {number}": Passed.of(tensor) for number, tensor in enumerate(tensors)}
 
 
 def _nothing() -> Made:
