@@ -51,12 +51,12 @@ class Model(nn.Module):
         self.inputs = _inputs(graph, special.values, sizes)
         for name, (shape, dtype) in self.inputs.items():
             special.argument(name, shape, dtype)
+        nodes: dict[str, nn.Module | None] = {}
         for number, node in enumerate(graph.node):
             instructions = _instructions(special, node)
             if instructions:
                 path = _path(node)
-                unique = path if path not in self._modules else f"{path}_{number}"
-                self._modules[unique] = _Node(instructions)
+                nodes[path if path not in nodes else f"{path}_{number}"] = _Node(instructions)
         self.outputs = [output.name for output in graph.output]
         self._results = Instruction(
             lambda *x: x,
@@ -64,7 +64,8 @@ class Model(nn.Module):
             {},
             tuple(self.outputs),
         )
-        self._buffers.update(special.kept)  # names may have dots
+        self._modules.update(nodes)  # names may be any text, also those of attributes
+        self._buffers.update(special.kept)
         _check_outputs(graph, special)
 
     def forward(self, *arguments: Tensor) -> Any:

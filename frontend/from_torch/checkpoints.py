@@ -85,6 +85,14 @@ def initialize(program: Program | Partitioned, how: How = None, *, seed: int | N
         program.now_holds([entry.container for entry, _ in chosen])
 
 
+def _calls(path: Path) -> int:
+    """How often a program had been called that was saved."""
+    found = metadata_of(path, STATES).get("calls", 0)
+    if type(found) is not int or found < 0:
+        raise ArgumentError(f"the index of states in {path} is damaged: {found!r} calls.")
+    return found
+
+
 def _seed(seed: int | None) -> int:
     return torch.initial_seed() if seed is None else seed
 
@@ -122,7 +130,7 @@ def load(program: Program | Partitioned, path: str | Path, *, strict: bool = Tru
         sources, rest = _sources(Path(path), entries, strict)
         recipes = recipes_of(binding_of_tensors(program), [e.container for e in rest], None)
         left = [(e, recipes[e.container]) for e in rest]
-        calls = int(metadata_of(path, STATES).get("calls", 0))
+        calls = _calls(Path(path))
         return sources, left, _seed(None), calls
 
     with Together(program, f"load({str(path)!r})") as together:

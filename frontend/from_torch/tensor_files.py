@@ -88,11 +88,28 @@ def find_tensors(path: str | Path, stem: str = "model") -> dict[str, Stored]:
     mapped = _json(path, path.read_bytes()).get("weight_map")
     if not isinstance(mapped, dict):
         raise ArgumentError(f"{path} is no index: it has no 'weight_map'.")
-    files = {name: _tensors_of(path.parent / name) for name in dict.fromkeys(mapped.values())}
+    names = dict.fromkeys(_name_of_file(path, *each) for each in mapped.items())
+    files = {name: _tensors_of(path.parent / name) for name in names}
     lost = [name for name, file in mapped.items() if name not in files[file]]
     if lost:
         raise ArgumentError(f"{path} says that {lost[0]!r} is in {mapped[lost[0]]}; it is not.")
     return {name: files[file][name] for name, file in mapped.items()}
+
+
+def _name_of_file(index: Path, tensor: str, name: Any) -> str:
+    """The name of a file in an index, which may lead nowhere else than into its folder.
+
+    The files may be links, as in caches of models.
+    """
+    if not isinstance(name, str):
+        raise ArgumentError(f"{index} is damaged: {tensor!r} is in the file {name!r}.")
+    parts = name.replace("\\", "/").split("/")
+    if name != Path(name).as_posix() or name.startswith("/") or {"..", ".", ""} & {*parts}:
+        raise ArgumentError(
+            f"{index} says that {tensor!r} is in {name!r}; an index may name files in its own "
+            "folder only, or in folders of that."
+        )
+    return name
 
 
 def _in_folder(folder: Path, stem: str) -> Path:
@@ -109,13 +126,15 @@ def metadata_of(path: str | Path, stem: str) -> dict[str, Any]:
     """What the index of a checkpoint in a folder says beside its tensors."""
     index = Path(path) / f"{stem}.safetensors.index.json"
     found = _json(index, index.read_bytes()).get("metadata", {}) if index.is_file() else {}
-    return dict(found)
+    if not isinstance(found, dict):
+        raise ArgumentError(f"{index} is damaged: its 'metadata' are {found!r}, no table.")
+    return found
 
 
 def _json(path: Path, text: bytes) -> dict[str, Any]:
     try:
         found = json.loads(text)
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         raise ArgumentError(f"{path} is damaged: {problem}.") from None
     if not isinstance(found, dict):
         raise ArgumentError(f"{path} is damaged: it has no table of tensors.")
@@ -141,11 +160,17 @@ def _tensors_of(path: Path) -> dict[str, Stored]:
     return found
 
 
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(value)
+    return value
+
+
 def _stored(path: Path, name: str, told: Any, room: int, start: int) -> Stored:
     try:
         dtype = CODES.get(told["dtype"])
-        shape = tuple(map(int, told["shape"]))
-        begin, end = map(int, told["data_offsets"])
+        shape = tuple(map(_count, told["shape"]))
+        begin, end = map(_count, told["data_offsets"])
     except (KeyError, TypeError, ValueError):
         raise ArgumentError(f"{path} is damaged: {name!r} is described as {told}.") from None
     if dtype is None:

@@ -428,8 +428,14 @@ def _live(closed: Closed, name: str, tensor: torch.Tensor) -> Callable[[], torch
     found = closed.owners.get(name)
     if found is None:
         return lambda: tensor
-    owner, key = found
-    return lambda: getattr(owner, key)
+    owner, key = found  # the key may be a name that modules have for something else
+    tables: tuple[dict[str, Any], ...] = (owner._parameters, owner._buffers)
+
+    def live() -> torch.Tensor:
+        now: torch.Tensor = next(table[key] for table in tables if key in table)
+        return now
+
+    return live
 
 
 def _grad_of(tensor: torch.Tensor) -> Callable[[], torch.Tensor | None]:

@@ -240,3 +240,19 @@ def test_what_is_computed_from_shapes_is_a_constant() -> None:
     sdfg = frontend.onnx_model(whole)
     assert tuple(sdfg.arrays["__return"].shape) == (2, 3)
     assert not any("int" in str(array.dtype) for array in sdfg.arrays.values())
+
+
+NAMES = ("forward", "training", "inputs", "outputs", "_buffers", "_modules", "__class__", "class")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_of_models_may_be_those_of_attributes(name: str) -> None:
+    product = helper.make_node("MatMul", ["x", name], ["h"], name=name)
+    weight = np.arange(6, dtype=np.float32).reshape(3, 2)
+    sdfg = frontend.onnx_model(
+        model(product, helper.make_node("Relu", ["h"], ["y"], name=name), **{name: weight})
+    )
+    (kept,) = [
+        value for key, value in binding_of(sdfg).arguments().items() if name.strip("_") in key
+    ]
+    np.testing.assert_array_equal(kept, weight)

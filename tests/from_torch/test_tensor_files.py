@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from distspmd.frontend.from_torch.tensor_files import (
     find_tensors,
     index_text,
     mapped,
+    metadata_of,
 )
 
 TENSORS = {
@@ -80,6 +82,14 @@ def test_what_is_damaged_is_refused(tmp_path: Path) -> None:
         ({**good, "data_offsets": [4, 12]}, "at the bytes 4 to 12 of 8"),
         ({**good, "dtype": "F4"}, "elements of the type F4"),
         ({"dtype": "F32"}, "is described as"),
+        ({**good, "shape": [-1, -2]}, "is described as"),
+        ({**good, "shape": [2.0]}, "is described as"),
+        ({**good, "shape": ["2"]}, "is described as"),
+        ({**good, "shape": [True, 2]}, "is described as"),
+        ({**good, "shape": 2}, "is described as"),
+        ({**good, "data_offsets": [-4, 4]}, "is described as"),
+        ({**good, "dtype": ["F32"]}, "is described as"),
+        ([1], "is described as"),
     ):
         damaged(file, {"x": wrong})
         with pytest.raises(ArgumentError, match=said):
@@ -95,6 +105,50 @@ def test_what_is_damaged_is_refused(tmp_path: Path) -> None:
     (tmp_path / "y.pt").write_bytes(b"nothing")
     with pytest.raises(ArgumentError, match=r"cannot be read by torch\.load"):
         find_tensors(tmp_path / "y.pt")
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("../secret.safetensors", "files in its own folder only"),
+        ("a/../../secret.safetensors", "files in its own folder only"),
+        ("/secret.safetensors", "files in its own folder only"),
+        ("..\\secret.safetensors", "files in its own folder only"),
+        ("", "files in its own folder only"),
+        (".", "files in its own folder only"),
+        (3, "is in the file 3"),
+        (["a"], r"is in the file \['a'\]"),
+        (None, "is in the file None"),
+        ("lost.safetensors", "there is no file"),
+    ],
+)
+def test_an_index_leads_into_its_own_folder_only(tmp_path: Path, file: Any, said: str) -> None:
+    inside = tmp_path / "model"
+    inside.mkdir()
+    damaged(
+        tmp_path / "secret.safetensors",
+        {"x": {"dtype": "U8", "shape": [8], "data_offsets": [0, 8]}},
+    )
+    index = inside / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"x": file}}))
+    with pytest.raises(ArgumentError, match=said):
+        find_tensors(inside)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[]", "no table of tensors"),
+        ("{", "is damaged"),
+        ('{"weight_map": []}', "no 'weight_map'"),
+        ("[" * 200_000, "is damaged"),
+        ('{"weight_map": {}, "metadata": []}', "its 'metadata' are"),
+    ],
+)
+def test_damaged_indices_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "model.safetensors.index.json").write_text(text)
+    with pytest.raises(ArgumentError, match=said):
+        metadata_of(tmp_path, "model"), find_tensors(tmp_path)
 
 
 def entry(name: str, *shape: int, others: tuple[str, ...] = ()) -> Entry:
