@@ -101,7 +101,7 @@ class PartitionedFunction(steps.Decorated):
 
     All ranks call it. The first call with arguments of some shapes and types parses, lowers and
     compiles the function for them; later ones find the compiled program. Rank 0 passes the
-    arguments, and gets what the function returns; what other ranks pass is looked at only where
+    arguments, and gets what the function returns; other ranks pass nothing, or the same, unless
     ``arguments=`` says that they hold something. An argument that is ``"distributed"`` is a tile,
     so that its shape has to be in the function's annotations. A symbol that the function reads and
     that no shape determines is passed by its name, ``steps(x, T=100)``.

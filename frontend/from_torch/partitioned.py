@@ -96,7 +96,7 @@ class Partitioned(Closing):
 
     :func:`partitioned` makes it. Rank 0 passes what the function takes: tensors, in tuples, lists
     and dictionaries, and numbers, which become part of the program. The other ranks pass nothing,
-    and get what says where results are.
+    or the same, and get what says where results are.
 
     Attributes:
         programs: those that are kept, the last that was used at the end.
