@@ -287,6 +287,9 @@ class DeviceExecutable(Executable):
             self._transport.close()
             self._transport = None
 
+    def _unload(self) -> None:
+        """Nothing: the driver of the device knows kernels of the library until the process ends."""
+
 
 def _library_of_products(kind: str) -> str:
     """The path of the library of products of a kind of device, on this rank.

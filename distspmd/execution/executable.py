@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _ctypes
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -47,7 +48,7 @@ class Executable:
     def __init__(self, built: Build, lowering: Lowering, agreement: Agreement) -> None:
         self._handle: int | None = None
         rank, comm = agreement.rank, agreement.comm
-        library = self._load(built, agreement)
+        library = self._library = self._load(built, agreement)
         functions = addresses_of(library, collect_lambdas(lowering.memlets))
         plans = [tile_storage.resolve_memlet(memlet, lowering, rank) for memlet in lowering.memlets]
         fetches = [
@@ -161,6 +162,13 @@ class Executable:
             self._tiles.clear()
             if self._node is not None:
                 self._node.close()
+            self._unload()
+
+    def _unload(self) -> None:
+        """Give the library back: the system unmaps it with the last program that has it."""
+        self.noted = None
+        del self._run, self._init, self._exit
+        _ctypes.dlclose(self._library._handle)
 
     def _free(self) -> None:
         self._exit(self._handle)

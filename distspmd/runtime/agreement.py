@@ -24,7 +24,12 @@ import numpy as np
 from distspmd.errors import ArgumentError, DisagreementError
 from distspmd.runtime import watchdog
 from distspmd.runtime.allocation import check_started_together
-from distspmd.runtime.errors_together import pack_error, unpack_error, wait_quietly
+from distspmd.runtime.errors_together import (
+    pack_error,
+    told_elsewhere,
+    unpack_error,
+    wait_quietly,
+)
 from distspmd.runtime.standing import Standing, calling_line, ranks_text
 
 _STATE_BITS = 32
@@ -269,7 +274,9 @@ class Agreement:
         all_told = np.zeros((self.ranks, _TEXT_BYTES), np.uint8)
         self.comm.Allgather([told, MPI.BYTE], [all_told, MPI.BYTE])
         texts = [row.tobytes().rstrip(b"\0").decode(errors="replace") for row in all_told]
-        return DisagreementError(disagreement(texts, what, self.standing.members))
+        error = DisagreementError(disagreement(texts, what, self.standing.members))
+        teller = next(rank for rank, text in enumerate(texts) if text != _ENDED)
+        return error if self.rank == teller else told_elsewhere(error)
 
     # -- the end --------------------------------------------------------------------------------
 

@@ -237,6 +237,10 @@ def allocate(comm: Any, shape: Sequence[int] | int, dtype: DTypeLike = float) ->
 _ALLOCATES, _REDISTRIBUTES = Call.of("allocate(...)"), Call.of("redistribute(...)")
 
 
+MOST_ENGINES = 256
+"""Engines that a communicator keeps: each has memory, and a communicator of its own."""
+
+
 class Known:
     """What a communicator keeps between calls.
 
@@ -249,7 +253,9 @@ class Known:
         self.machine: Machine = agreement.bcast(Machine.measured())
         """That of rank 0: all ranks must choose the same plan."""
         self.node: SharedNode | None = None
-        self.engines: list[Engine] = []
+        self.engines: dict[int, Engine] = {}
+        """By their numbers; those that ran last stand last, on all ranks."""
+        self._made = 0
         self.ready: dict[Any, Ready] = {}
         """By the arguments of a call, with tiles as ``look`` sees them."""
         self._by_all: dict[Any, int] = {}
@@ -280,7 +286,8 @@ class Known:
         tiles: Sequence[Tile | None],
     ) -> None:
         """Run the plan of an engine, on tiles of which some may lie in the memory of a device."""
-        engine, transport = self.engines[serial], self.transports.get(serial)
+        engine, transport = self.engines.pop(serial), self.transports.get(serial)
+        self.engines[serial] = engine
         if transport is None:
             engine.run(0, pointers)
             return
@@ -294,16 +301,26 @@ class Known:
         return self._by_all.get(asked, -1)
 
     def add(self, engine: Engine) -> int:
-        """Keep an engine for what all ranks asked for."""
-        self.engines.append(engine)
-        self._by_all[self._asked] = len(self.engines) - 1
-        return len(self.engines) - 1
+        """Keep an engine for what all ranks asked for, and close those that ran longest ago."""
+        serial, self._made = self._made, self._made + 1
+        self.engines[serial] = engine
+        self._by_all[self._asked] = serial
+        while len(self.engines) > MOST_ENGINES:
+            self._drop(next(iter(self.engines)))
+        return serial
+
+    def _drop(self, serial: int) -> None:
+        """Close an engine, and forget what leads to it; all ranks call it together."""
+        transport = self.transports.pop(serial, None)
+        if transport is not None:
+            transport.close()
+        self.engines.pop(serial).close()
+        self._by_all = {asked: own for asked, own in self._by_all.items() if own != serial}
+        self.ready = {asked: own for asked, own in self.ready.items() if own.serial != serial}
 
     def _close(self) -> None:
-        for transport in filter(None, self.transports.values()):
-            transport.close()
-        for engine in self.engines:
-            engine.close()
+        for serial in list(self.engines):
+            self._drop(serial)
         if self.node is not None:
             self.node.close()
 

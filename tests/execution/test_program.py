@@ -61,3 +61,8 @@ def test_ranks_other_than_the_first_import_no_dace(launch: Launch) -> None:
     first, *others = told.splitlines()
     assert "dace" in first
     assert others == ["[]", "[]"]
+
+
+def test_what_long_processes_have_closed_or_not_used_for_long_is_gone(launch: Launch) -> None:
+    done = launch(RANKS / "long_running.py", ranks=2)
+    assert done.stdout.count("bytes more on rank") == 4
