@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import gc
 import itertools
 import pickle
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -310,3 +312,18 @@ def test_the_solvers_can_be_chosen() -> None:
     sdfg = product.to_sdfg()
     lowering = distspmd.lower(sdfg, {"_MatMult_": (2, 2, 1)}, solvers=[Exchange()])
     assert {memlet.solution.plan.solver for memlet in lowering.memlets} == {"exchange"}
+
+
+@pytest.mark.parametrize("rounds", [30, pytest.param(200, marks=pytest.mark.slow)])
+def test_a_function_that_is_lowered_again_and_again_leaves_nothing(rounds: int) -> None:
+    def scaled(x: dace.float64[12], w: dace.float64[12]):
+        return x * w + 1
+
+    def blocks_after(times: int) -> int:
+        for _ in range(times):
+            distspmd.lower(scaled, {"__return": (2,)})
+        gc.collect()
+        return sys.getallocatedblocks()
+
+    grown = -blocks_after(10) + blocks_after(rounds)
+    assert grown < 10 * rounds, f"{grown} blocks of memory in {rounds} rounds"

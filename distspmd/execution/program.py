@@ -460,6 +460,9 @@ class Program(Closing):
             *((m, engine.exchange_statistics(n)) for n, m in enumerate(found.row_exchanges)),
         ]
 
+    def _repr_html_(self) -> str:
+        return self.lowering._repr_html_()
+
     def reset_statistics(self) -> None:
         """Count from zero again."""
         if not self._executable.is_open:

@@ -26,12 +26,14 @@ from distspmd.errors import LaunchError, describe, shorten
 from distspmd.layouts.mesh import MOST_RANKS
 from distspmd.runtime import guard
 from distspmd.runtime.allocation import OVERSUBSCRIBE, check_launch, cores_of_rank, is_job
+from distspmd.runtime.banners import errors_without_banners, without_banners
 from distspmd.runtime.board import MARK, stood, where
 from distspmd.runtime.roll import VARIABLE as ROLL
 from distspmd.runtime.roll import Roll, called_roll
 from distspmd.runtime.segments import placed_segments, room_text
 from distspmd.runtime.standing import ranks_text
 from distspmd.runtime.toolchain import MPI, find_mpi, home, tool_path
+from distspmd.runtime.tracebacks import is_full
 
 TIMED_OUT = 124
 """The return code of a launch that ran past its time, as that of the command `timeout`."""
@@ -100,7 +102,8 @@ def launch(
     """
     with ExitStack() as stack:
         files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(2)] if capture else []
-        begins = running(argv, ranks=ranks, env=env, threads=threads, cwd=cwd, files=files)
+        shown = (None, None if is_full() else stack.enter_context(errors_without_banners()))
+        begins = running(argv, ranks=ranks, env=env, threads=threads, cwd=cwd, files=files or shown)
         run = stack.enter_context(begins)
         code, told = _waited(run, timeout)
         seconds = time.monotonic() - run.begun
@@ -112,6 +115,7 @@ def launch(
         if not capture:
             sys.stderr.write(said)
         out, err = map(_text, files) if capture else ("", "")
+        err = err if is_full() else without_banners(err)
         return Completed(run.program, ranks, code, out, err + said, seconds)
 
 

@@ -233,6 +233,15 @@ def test_an_sdfg_is_as_it_was_after_it_was_drawn(
     assert sdfg.to_json() == before
 
 
+def test_a_compiled_program_shows_its_record() -> None:
+    from mpi4py import MPI
+
+    lowering = distspmd.lower(perceptron, {"hidden": (1, 1, 1)})
+    with distspmd.compile(lowering, MPI.COMM_SELF) as program:
+        assert "Homes of the arrays" in program._repr_html_()
+        assert "distspmdDraw" in program._repr_html_()
+
+
 @in_a_browser
 def test_one_cell_of_a_notebook_brings_the_viewer_for_all(
     lowerings: dict[str, distspmd.Lowering],
