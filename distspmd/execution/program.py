@@ -6,7 +6,9 @@ would take longer than all else of their start.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -111,7 +113,10 @@ def load_together(
         return driven
     elsewhere = binding.elsewhere() if binding else None
     (built, lowering), elsewhere = agreement.bcast((made, elsewhere))
-    return Program(built, lowering, agreement.comm, binding or elsewhere)
+    program = Program(built, lowering, agreement.comm, binding or elsewhere)
+    if made and made[1].sdfg is not None:
+        program.graph = weakref.ref(made[1].sdfg)
+    return program
 
 
 def _asked_of(lowering: Lowering) -> tuple[tuple[tuple[str, Any], ...], tuple[str, ...], bool]:
@@ -136,6 +141,8 @@ class Program(Closing):
     ) -> None:
         self._agreement = Agreement.of(comm, COMPILES).hold()
         self.lowering = lowering
+        self.graph: weakref.ref[SDFG] | None = None
+        """The lowered SDFG on the rank that has made it, as long as somebody else has it."""
         self.comm = self._agreement.comm
         self.rank: int = comm.Get_rank()
         self._is_needed = self.rank < lowering.ranks
@@ -461,7 +468,7 @@ class Program(Closing):
         ]
 
     def _repr_html_(self) -> str:
-        return self.lowering._repr_html_()
+        return replace(self.lowering, sdfg=self.graph and self.graph())._repr_html_()
 
     def reset_statistics(self) -> None:
         """Count from zero again."""
