@@ -32,7 +32,7 @@ from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.call_form import bound_by_name, call_form_of, given_of
-from distspmd.runtime.driven import default_comm, started
+from distspmd.runtime.driven import Driven, OnRanks, default_comm, started
 from distspmd.runtime.notices import notice
 from distspmd.schedule import Entries, as_entries
 
@@ -180,7 +180,8 @@ class PartitionedFunction(steps.Decorated):
         return bool(self.device or os.environ.get("DISTSPMD_DEVICE"))
 
     def _without_devices(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Arguments, where those that lie on a device are told by arrays of their form."""
+        """Arguments, where those that lie elsewhere are told by arrays of their form."""
+        given = {n: v.stand_in() if isinstance(v, OnRanks) else v for n, v in given.items()}
         if not self._on_device():
             return given
         from distspmd.runtime.device_views import stand_in
@@ -190,6 +191,10 @@ class PartitionedFunction(steps.Decorated):
     def lower(self, *examples: Any, **named: Any) -> Lowering | SymbolicLowering:
         """All decisions for arguments like these; without any, as the annotations say."""
         options = {**self._options, **self._ranks_of_search()}
+        stay = _on_ranks(self._bind(examples, named, partial=True))
+        if stay:  # they are taken where they lie
+            held = options["arguments"] or {}
+            options["arguments"] = {**dict.fromkeys(stay, "distributed"), **held}
         return steps.lower(self._parse(examples, named), self.schedule, **options)
 
     def explain(self, *examples: Any, **named: Any) -> Explanation:
@@ -264,7 +269,9 @@ class PartitionedFunction(steps.Decorated):
 
     def _parse(self, examples: Sequence[Any], named: Mapping[str, Any]) -> SDFG:
         given = self._without_devices(self._bind(examples, named, partial=True))
-        tiles = {n for n, kind in (self._options["arguments"] or {}).items() if kind in IN_TILES}
+        held = self._options["arguments"] or {}
+        is_whole = isinstance(self._comm or started(), Driven)  # tiles are the ranks' own affair
+        tiles = {n for n, kind in held.items() if kind in IN_TILES and not is_whole}
         shown = {name: value for name, value in given.items() if name not in tiles}
         return steps.parse_source(self.function, shown)
 
@@ -304,7 +311,8 @@ class PartitionedFunction(steps.Decorated):
         values = sorted(self._without_devices(given).items())
         roots = [_python_function(self.function), *(v for _, v in values if is_all_code(v))]
         outside, self._seen = outside_key(roots)
-        return (*day_of(self._fixed), *outside, *(self._key_of(*value) for value in values))
+        of_values = (self._key_of(*value) for value in values)
+        return (*day_of(self._fixed), *outside, *of_values, *_on_ranks(given))
 
     def _key_of(self, name: str, value: Any) -> Any:
         """Of an argument or size; with its value where a program is made for that."""
@@ -327,6 +335,11 @@ def called_instead(call: Instead) -> Iterator[None]:
         yield
     finally:
         _INSTEAD.remove(call)
+
+
+def _on_ranks(given: Mapping[str, Any]) -> list[str]:
+    """Names of arguments that stay on the ranks of a driver."""
+    return [name for name, value in given.items() if isinstance(value, OnRanks)]
 
 
 def _python_function(function: Any) -> Callable[..., Any]:

@@ -19,6 +19,7 @@ from dace import SDFG, data
 
 from distspmd.api.steps import undecorated
 from distspmd.cache.scratch import scratch_folder
+from distspmd.checking import trials
 from distspmd.checking.compare import Comparison
 from distspmd.checking.prove_program import prove_program
 from distspmd.checking.python_oracle import python_function
@@ -42,6 +43,7 @@ from distspmd.passes.check_sizes import check_sizes
 from distspmd.pipeline import lower_numbers
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
+from distspmd.runtime import driven
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.allocation import launched_ranks
 from distspmd.runtime.call_form import call_form_of
@@ -130,8 +132,9 @@ def check(
 ) -> Checked:
     """Lower a program, prove every plan, run it on ranks, and compare it with NumPy.
 
-    One process calls it, such as a test of pytest, and it starts the ranks itself. Where mpiexec
-    has started the process, all ranks call it together, and it is they who run the program.
+    One process calls it, such as a test of pytest, and it starts the ranks itself, or takes those
+    that :func:`distspmd.ranks` has started if they are as many. Where mpiexec has started the
+    process, all ranks call it together, and it is they who run the program.
 
     Args:
         program: a function, a ``@dace.program`` or an SDFG; it stays as it is. What is compared
@@ -198,7 +201,11 @@ def check(
 
     if launched_ranks() is None:
         trial = make()
-        found = _launched(trial, ranks, sets(), timeout)
+        there = driven.started()
+        if there is not None and there.Get_size() == ranks:
+            found = there.together(trials.perform_served, trial, list(sets()), runs)
+        else:
+            found = _launched(trial, ranks, sets(), timeout)
     else:
         trial, found = _together(make, ranks, sets(), runs)
     checked = Checked(trial.lowering, ranks, found, trial.oracle)

@@ -105,6 +105,13 @@ def perform(trial: Trial, comm: Any, sets: Sets, runs: int) -> tuple[Run, ...]:
     return tuple(found)
 
 
+def perform_served(
+    server: Any, trial: Trial, sets: list[tuple[Arguments, Arguments | None]], runs: int
+) -> tuple[Run, ...]:
+    """The same on ranks that serve another process."""
+    return perform(trial, server.comm, iter(sets), runs)
+
+
 def _timed(program: Program, comm: Any, given: Arguments) -> tuple[Arguments, float]:
     """Arguments and results after a call, whole on rank 0, and the seconds that it took."""
     held, mine = program.lowering.held, copy.deepcopy(given)

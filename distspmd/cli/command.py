@@ -25,10 +25,11 @@ from distspmd.cli.options import (
 from distspmd.cli.programs import Asked, load
 from distspmd.errors import (
     DistSPMDError,
+    LaunchError,
     ScheduleWarning,
 )
 from distspmd.layouts.mesh import Mesh
-from distspmd.runtime import devices
+from distspmd.runtime import devices, driven
 from distspmd.runtime.allocation import rank_of_launch
 from distspmd.runtime.launch import launch
 from distspmd.schedule import Entries
@@ -136,6 +137,11 @@ def _parser() -> argparse.ArgumentParser:
     add_schedule(run)
     run.add_argument("--seed", type=int, default=0, help="of the random arguments (default 0)")
     run.add_argument("--repeat", type=int, default=3, help="runs to time (default 3)")
+    run.add_argument(
+        "--driver",
+        action="store_true",
+        help="run a script in one process, whose programs run on the ranks",
+    )
     told = "seconds after which all ranks are ended, with where each of them stood"
     run.add_argument("--timeout", type=float, help=told)
     add_device(run)
@@ -335,6 +341,8 @@ def _run(options: argparse.Namespace) -> int:
     if options.device:  # scripts find it in their surroundings
         os.environ[devices.VARIABLE] = devices.device_kind(options.device).name
     if options.program.endswith(".py"):
+        if options.driver:
+            return _drive(options)
         argv = [options.program, *options.arguments]
         return launch(argv, ranks=options.ranks, timeout=options.timeout).returncode
     checked = _checked(options, runs=options.repeat, searched=True)
@@ -347,6 +355,17 @@ def _run(options: argparse.Namespace) -> int:
             f"{checked.largest:.1e}"
         )
     return 0
+
+
+def _drive(options: argparse.Namespace) -> int:
+    """Become the script, for which ranks start at its first call."""
+    if options.timeout is not None:
+        raise LaunchError("--timeout ends ranks that run a script; it is not for --driver.")
+    if not Path(options.program).is_file():
+        raise LaunchError(f"cannot run {options.program}: no such file.")
+    sys.stdout.flush()
+    command = [sys.executable, options.program, *options.arguments]
+    os.execve(sys.executable, command, {**os.environ, driven.VARIABLE: str(options.ranks)})
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -8,18 +8,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
 from distspmd.errors import ArgumentError
 from distspmd.layouts import intervals
 from distspmd.layouts.draw import picture, svg
 from distspmd.layouts.layout import Layout
+from distspmd.runtime.driven import OnRanks
 
 if TYPE_CHECKING:
     from distspmd.driver.ranks import Ranks
 
 
-class Handle:
+class Handle(OnRanks, NDArrayOperatorsMixin):
     """An array that lies in tiles on the ranks.
 
     Programs take it where it lies, or it moves from rank to rank; :meth:`numpy` brings it here, and
@@ -34,7 +36,6 @@ class Handle:
     """
 
     base = None
-    __array_priority__ = 1000.0
 
     def __init__(
         self, ranks: Ranks, number: int, shape: Sequence[int], dtype: np.dtype[Any], layout: Layout
@@ -105,6 +106,48 @@ class Handle:
             "an array on the ranks cannot be written by an index here. Write it in a program, "
             "x[i] = ..., or change handle.numpy() and pass that."
         )
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
+        """Apply a function of elements on the ranks, each to its tile."""
+        from distspmd.driver.elements import apply_ufunc
+
+        return apply_ufunc(ufunc, method, inputs, named)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
+        """Reduce on the ranks, or say what to write."""
+        from distspmd.driver.elements import apply_function
+
+        return apply_function(function, args, named)
+
+    def take(self, other: Handle) -> None:
+        """Become another array, which becomes this one."""
+        self.number, other.number = other.number, self.number
+        self.layout, other.layout = other.layout, self.layout
+
+    def __bool__(self) -> bool:
+        return bool(self.numpy())
+
+    def __float__(self) -> float:
+        return float(self.numpy())
+
+    def __int__(self) -> int:
+        return int(self.numpy())
+
+    def sum(self) -> Any:
+        """The sum of all elements."""
+        return np.sum(self)
+
+    def mean(self) -> Any:
+        """The mean of all elements."""
+        return np.mean(self)
+
+    def min(self) -> Any:
+        """The least element."""
+        return np.min(self)
+
+    def max(self) -> Any:
+        """The greatest element."""
+        return np.max(self)
 
     def misfit(self, dtype: np.dtype[Any], shape: tuple[int, ...], is_written: bool) -> str:
         """Why it is no argument of a type and a shape; empty if it is."""

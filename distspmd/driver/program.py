@@ -125,6 +125,17 @@ class DrivenProgram(Program):
         self.residents.fresh.update(names)
         self.ranks.together(served.now_holds, self.number, changed, list(names))
 
+    def on_each(self, work: Callable[..., None], *arguments: Any) -> None:
+        """Let this process do something with the live memory, and the ranks with their parts."""
+        work(self, *arguments)
+        self.ranks.together(served.on_program, self.number, work, arguments)
+        self.residents.passed.clear()
+
+    @property
+    def place(self) -> int:
+        """None: it holds the live memory."""
+        return -1
+
     def take_over(self, other: Program, pairs: Mapping[str, str] | None) -> None:
         """Begin with what the ranks hold for another program that is bound to the same tensors."""
         assert isinstance(other, DrivenProgram)

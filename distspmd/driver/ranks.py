@@ -64,6 +64,12 @@ class Ranks(Driven):
         state = f"gone, for {self._gone}" if self._gone else "at work"
         return f"<distspmd.Ranks: {self.Get_size()} ranks, {state}>"
 
+    @staticmethod
+    def started() -> Ranks | None:
+        """The ranks that were started, by this process or by the command that runs the script."""
+        found = driven.started()
+        return found if isinstance(found, Ranks) else None
+
     @property
     def processes(self) -> Mapping[int, tuple[int, str]]:
         """By rank, its process and its host, for debuggers; of many ranks the first ones."""
@@ -185,6 +191,20 @@ class Ranks(Driven):
         room, place = self._room_of(whole)
         self.put(place, room.nbytes)
         self.together(served.scatter, place, number, layout, whole.dtype)
+        return found
+
+    def redistribute(
+        self, tile: Any, source: Layout, target: Layout, out: Any, options: tuple[Any, ...]
+    ) -> Any:
+        """Bring an array from one layout to another; arrays of this process are whole."""
+        from distspmd.driver.redistribution import redistribute
+
+        return redistribute(self, tile, source, target, out, options)
+
+    def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """An array of zeros that the first rank sees, too: passing it copies nothing."""
+        found = self.memory_for(shape, dtype)
+        found.fill(0)
         return found
 
     def gather(self, handle: Handle, place: Place) -> None:

@@ -6,7 +6,7 @@ ranks, as in any program.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -140,7 +140,7 @@ def _arrays_of(
         elif server.rank == 0:
             memory = server.segments[segment]
             found[position] = memory.array(offset, parameter.shape, parameter.dtype)
-        elif parameter.is_here:  # a result that the first rank hands out
+        elif parameter.is_here and position not in found:  # a result that the first rank hands out
             found[position] = np.empty(parameter.shape, parameter.dtype)
     return found
 
@@ -195,6 +195,13 @@ def check_devices(server: Server, device: str) -> None:
     from distspmd.execution.device_executable import check_devices
 
     check_devices(Agreement.of(server.comm), device)
+
+
+def on_program(
+    server: Server, number: int, work: Callable[..., None], arguments: Sequence[Any]
+) -> None:
+    """Do something with what this rank holds for a program."""
+    work(server.programs[number], *arguments)
 
 
 # -- what stays on the ranks between calls ------------------------------------------------------
@@ -263,13 +270,21 @@ def _live_arrays(
 
 
 def move(
-    server: Server, number: int, source: Layout, new: int, target: Layout, dtype: np.dtype[Any]
+    server: Server,
+    number: int,
+    source: Layout,
+    new: int,
+    target: Layout,
+    dtype: np.dtype[Any],
+    options: tuple[Any, ...] = (None, None, None),
 ) -> None:
     """Bring an array that the ranks hold into another layout, under another number."""
     from distspmd.runtime.redistribute import redistribute
 
-    tile = server.tiles.get(number)
-    made = redistribute(server.comm, tile, source, target, dtype=dtype)
+    solver, most, machine = options
+    tile, out = server.tiles.get(number), server.tiles.get(new)
+    chosen = {"solver": solver, "max_memory": most, "machine": machine}
+    made = redistribute(server.comm, tile, source, target, out=out, dtype=dtype, **chosen)
     if made is not None:
         server.tiles[new] = made
 

@@ -358,6 +358,18 @@ class Program(Closing):
         """Whether the ranks hold values for it that may count; the same on all ranks."""
         return bool(self.residents.fresh)
 
+    def on_each(self, work: Callable[..., None], *arguments: Any) -> None:
+        """Let each process that holds a part of what is kept do something with its part.
+
+        All ranks call it together.
+        """
+        work(self, *arguments)
+
+    @property
+    def place(self) -> int:
+        """The rank whose part this process holds."""
+        return self.rank
+
     def take_over(self, other: Program, pairs: Mapping[str, str] | None) -> None:
         """Begin with what the ranks hold for another program that is bound to the same tensors.
 

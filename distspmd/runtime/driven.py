@@ -12,6 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
+from distspmd.layouts.layout import Layout
 from distspmd.runtime.agreement import Agreement
 from distspmd.runtime.allocation import launched_ranks
 
@@ -29,8 +32,22 @@ class Driven:
         """Load a compiled program on the ranks."""
         raise NotImplementedError
 
+    def together(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Let all ranks call a function of the package; what it returns on the first one."""
+        raise NotImplementedError
+
     def check_devices(self, device: str) -> None:
         """See to it that all ranks can run on a device."""
+        raise NotImplementedError
+
+    def redistribute(
+        self, tile: Any, source: Layout, target: Layout, out: Any, options: tuple[Any, ...]
+    ) -> Any:
+        """Bring an array from one layout to another."""
+        raise NotImplementedError
+
+    def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """An array of zeros that the first rank sees, too."""
         raise NotImplementedError
 
     def Get_size(self) -> int:  # noqa: N802  as of a communicator
@@ -40,6 +57,17 @@ class Driven:
     def Get_rank(self) -> int:  # noqa: N802
         """This process stands in the place of rank 0."""
         return 0
+
+
+class OnRanks:
+    """An array that lies on the ranks of a driver."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def stand_in(self) -> Any:
+        """An array of its form, without its values."""
+        return np.empty(self.shape, self.dtype)
 
 
 class DriverAgreement(Agreement):

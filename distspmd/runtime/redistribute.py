@@ -26,6 +26,7 @@ from distspmd.plans.plan import Plan
 from distspmd.plans.solver import Solver
 from distspmd.runtime import arrays
 from distspmd.runtime.agreement import REDISTRIBUTION, Agreement, Call
+from distspmd.runtime.driven import Driven
 from distspmd.runtime.engine import Engine, runnable
 from distspmd.runtime.ready_calls import UNKNOWN, Asked, Ready, pointers_of
 from distspmd.runtime.shared_memory import SharedNode
@@ -53,7 +54,10 @@ def redistribute(
     """Bring an array from one layout to another; all ranks of the communicator call it together.
 
     Args:
-        comm: an mpi4py communicator with a rank for each rank of both layouts.
+        comm: an mpi4py communicator with a rank for each rank of both layouts; or ranks that this
+            process has started: then ``tile`` is the whole array, whose source is
+            ``Layout.root(shape)``, or a :class:`distspmd.Handle`, and the array comes back likewise
+            (docs/driver.md).
         tile: this rank's tile of the source, contiguous or not; None where it holds nothing. It may
             lie in the memory of a device (docs/gpu.md), and so may ``out``.
         source: which box of the array each rank holds.
@@ -72,8 +76,11 @@ def redistribute(
         DisagreementError: on all ranks: they ask for different things, or one of them has ended.
         NoSolver: no plan fits.
     """
-    known = known_of(comm)
     options = (dtype, solver, max_memory, machine)
+    if isinstance(comm, Driven):
+        brought: Tile | None = comm.redistribute(tile, source, target, out, options)
+        return brought
+    known = known_of(comm)
     if not (_is_of_host(tile) and _is_of_host(out)):
         from distspmd.runtime.device_tiles import DeviceTiles
 
@@ -217,8 +224,9 @@ def allocate(comm: Any, shape: Sequence[int] | int, dtype: DTypeLike = float) ->
     was lent to are gone on all ranks, or given back with the communicator. Where shared memory has
     no room, it is memory of the rank alone.
     """
-    known = known_of(comm, _ALLOCATES)
-    agreement = known.agreement
+    is_driver = isinstance(comm, Driven)
+    known = None if is_driver else known_of(comm, _ALLOCATES)
+    agreement = comm.agreement if known is None else known.agreement
     wanted: tuple[tuple[int, ...], np.dtype[Any]] | None = None
     error: Exception | None = None
     try:
@@ -231,6 +239,9 @@ def allocate(comm: Any, shape: Sequence[int] | int, dtype: DTypeLike = float) ->
     with agreement.calling(_ALLOCATES):
         agreement.check(error)
         assert wanted is not None
+        if known is None:
+            found: Tile = comm.allocate(*wanted)
+            return found
         return known.shared_node().allocate(*wanted)
 
 

@@ -81,7 +81,7 @@ def initialize(program: Program | Partitioned, how: How = None, *, seed: int | N
 
     with Together(program, "initialize(...)") as together:
         chosen, drawn = together.planned(plan)
-        together.do(lambda: _compute(program, chosen, drawn))
+        program.on_each(_fill_parts, "initialize(...)", [], chosen, drawn)
         program.now_holds([entry.container for entry, _ in chosen])
 
 
@@ -95,6 +95,25 @@ def _calls(path: Path) -> int:
 
 def _seed(seed: int | None) -> int:
     return torch.initial_seed() if seed is None else seed
+
+
+def _fill_parts(
+    program: Program,
+    text: str,
+    sources: Sequence[tuple[Entry, Stored]],
+    chosen: Sequence[tuple[Entry, Recipe]],
+    seed: int,
+) -> None:
+    """Read and compute what this process has of tensors."""
+
+    def fill() -> None:
+        reader = Reader()
+        for entry, stored in sources:
+            _fill(program, entry, _reading(reader, stored, entry.dtype))
+        _compute(program, chosen, seed)
+
+    with Together(program, text) as together:
+        together.do(fill)
 
 
 def _compute(program: Program, chosen: Sequence[tuple[Entry, Recipe]], seed: int) -> None:
@@ -135,14 +154,7 @@ def load(program: Program | Partitioned, path: str | Path, *, strict: bool = Tru
 
     with Together(program, f"load({str(path)!r})") as together:
         sources, left, seed, calls = together.planned(plan)
-
-        def read() -> None:
-            reader = Reader()
-            for entry, stored in sources:
-                _fill(program, entry, _reading(reader, stored, entry.dtype))
-            _compute(program, left, seed)
-
-        together.do(read)
+        program.on_each(_fill_parts, f"load({str(path)!r})", sources, left, seed)
         done = {entry.container for entry, _ in (*sources, *left)}
         program.now_holds(done & program.residents.layouts.keys())
         if together.agreement.rank == 0 and calls:
@@ -255,12 +267,19 @@ def save(program: Program | Partitioned, path: str | Path) -> None:
     with Together(program, f"save({str(path)!r})") as together:
         program.refresh()
         shards: list[_Shard] = together.planned(lambda: _shards(program, folder))
-        mine = [s for s in shards if s.owner == program.rank]
+        program.on_each(_write_parts, folder, shards)
+        together.planned(lambda: _write_indexes(program, folder, shards))
 
-        def begin() -> None:
-            for shard in mine:
-                begin_file(_unfinished(folder, shard), shard.tensors)
 
+def _write_parts(program: Program, folder: Path, shards: Sequence[_Shard]) -> None:
+    """Write the files of this process, and send what it has of those of others."""
+    mine = [s for s in shards if s.owner == program.place]
+
+    def begin() -> None:
+        for shard in mine:
+            begin_file(_unfinished(folder, shard), shard.tensors)
+
+    with Together(program, f"save({str(folder)!r})") as together:
         together.do(begin)
         problems = [p for s in shards if (p := _write(program, folder, s)) is not None]
 
@@ -271,7 +290,6 @@ def save(program: Program | Partitioned, path: str | Path) -> None:
                 _unfinished(folder, shard).replace(folder / shard.name)
 
         together.do(finish)
-        together.planned(lambda: _write_indexes(program, folder, shards))
 
 
 def _unfinished(folder: Path, shard: _Shard) -> Path:
@@ -304,9 +322,11 @@ def _shards(program: Program, folder: Path) -> list[_Shard]:
 def _shared(program: Program, stem: str, entries: Sequence[Entry]) -> list[_Shard]:
     """Tensors shared among files of about the same length, one for each rank at most."""
     ranks: int = program.comm.Get_size()
+    here = [e for e in entries if program.place < 0 and _is_live(program, e)]
+    files: dict[int, list[Entry]] = {program.place: here} if here else {}
+    entries = [e for e in entries if e not in here]
     sizes = [math.prod(e.shape) * e.dtype.itemsize for e in entries]
     total, before = max(1, sum(sizes)), 0
-    files: dict[int, list[Entry]] = {}
     for entry, size in zip(entries, sizes, strict=True):
         files.setdefault(min(ranks - 1, before * ranks // total), []).append(entry)
         before += size
@@ -317,11 +337,17 @@ def _shared(program: Program, stem: str, entries: Sequence[Entry]) -> list[_Shar
     return shards
 
 
+def _is_live(program: Program, entry: Entry) -> bool:
+    """Whether the live memory has the values of a tensor."""
+    held = program.residents
+    return entry.container not in held.layouts or held.is_live(entry.container)
+
+
 def _holders(program: Program, entry: Entry) -> tuple[tuple[tuple[int, Box], ...], tuple[int, ...]]:
     """Which rank gives which part of a tensor, and the extents with which they see it."""
     layout = program.residents.layouts.get(entry.container)
-    if layout is None:
-        return ((0, intervals.whole(entry.shape)),), entry.shape
+    if layout is None or (program.place < 0 and _is_live(program, entry)):
+        return ((min(0, program.place), intervals.whole(entry.shape)),), entry.shape
     first: dict[Box, int] = {}
     for rank, box in enumerate(layout.boxes):
         if not intervals.is_empty(box):
@@ -334,7 +360,7 @@ def _write(program: Program, folder: Path, shard: _Shard) -> Exception | None:
 
     A file that cannot be written is no reason to leave others waiting; what is wrong is returned.
     """
-    rank, comm = program.rank, program.comm
+    rank, comm = program.place, program.comm
     begins = begins_of(shard.tensors)
     problem: Exception | None = None
     for entry, holders, extents in shard.entries:

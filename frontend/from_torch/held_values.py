@@ -79,8 +79,8 @@ def held_part(program: Program, entry: Entry) -> tuple[Any, Box, tuple[int, ...]
     layout = residents.layouts.get(entry.container)
     rank = program.rank
     if layout is None or (rank == 0 and residents.is_live(entry.container)):
-        if rank != 0:
-            return None
+        if rank != 0 or not isinstance(program.binding, MemoryBinding):
+            return None  # another process has it
         if entry.container:
             live = binding_of_tensors(program).held([entry.container])[entry.container]
         else:

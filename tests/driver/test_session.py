@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from conftest import UNOPTIMISED, Launch
-
-SCRIPTS = Path(__file__).parent / "scripts"
-
-
-def started(script: str, *arguments: str, cwd: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, str(SCRIPTS / script), *arguments],
-        cwd=cwd,
-        env={**os.environ, **UNOPTIMISED, "PYTHONUNBUFFERED": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def finished(script: str, *arguments: str, cwd: Path) -> tuple[int, str, str]:
-    process = started(script, *arguments, cwd=cwd)
-    out, err = process.communicate(timeout=600)
-    return process.returncode, out, err
+from conftest import Launch
+from processes import finished, started
 
 
 def wait_until_gone(file: Path) -> None:
@@ -49,9 +28,16 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize("ranks", [3, pytest.param(1, marks=pytest.mark.slow)])
-def test_one_process_calls_programs_on_ranks(ranks: int, tmp_path: Path) -> None:
-    code, out, err = finished("calls.py", str(ranks), cwd=tmp_path)
+@pytest.mark.parametrize(
+    ("ranks", "device"),
+    [
+        (3, ""),
+        pytest.param(1, "", marks=pytest.mark.slow),
+        pytest.param(2, "emulated", marks=pytest.mark.slow),
+    ],
+)
+def test_one_process_calls_programs_on_ranks(ranks: int, device: str, tmp_path: Path) -> None:
+    code, out, err = finished("calls.py", str(ranks), cwd=tmp_path, DISTSPMD_DEVICE=device)
     assert code == 0, err
     assert out.splitlines()[-1] == "all calls are right"
     assert out.count("scaled 0.6369616873214543\n") == 2  # of the calls that print so, once each
