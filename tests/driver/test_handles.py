@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import UNOPTIMISED
-from processes import SCRIPTS, finished
+from driver.processes import SCRIPTS, finished
 
 
 def test_arrays_stay_on_the_ranks_and_are_taken_where_they_lie(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Launch
-from processes import finished, started
+from driver.processes import finished, started
 
 
 def wait_until_gone(file: Path) -> None:
