@@ -58,7 +58,8 @@ class Memory:
         self._shared, self._told = shared, told
         self._end = 0
         self._free: dict[int, list[Place]] = {}
-        self._lent: dict[int, weakref.ref[Any]] = {}
+        self._lent: dict[int, tuple[Place, weakref.ref[Any]]] = {}
+        """By the identity of an array of the caller, its place."""
 
     def allocate(self, nbytes: int) -> Place:
         """A block."""
@@ -97,11 +98,14 @@ class Memory:
             del self._lent[key]
             self.free(place, nbytes)
 
-        self._lent[key] = weakref.ref(found, gone)
+        self._lent[key] = place, weakref.ref(found, gone)
         return found
 
     def find(self, array: NDArray[Any]) -> Place | None:
         """Where an array lies, if it is one of this memory."""
+        known = self._lent.get(id(array))
+        if known is not None:
+            return known[0]
         at = address(array)
         for number, segment in enumerate(self.segments):
             offset = at - segment.begin

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from array import array as array_of_words
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -266,6 +268,7 @@ class DrivenExecutable:
     def __init__(self, program: DrivenProgram, lowering: Lowering) -> None:
         self._program, self._ranks = program, program.ranks
         self.is_open = True
+        self._text = f"{program.signature.program}(...)"
         held = lowering.held
         signature = program.signature
         every = (*signature.parameters.values(), *signature.results)
@@ -276,6 +279,10 @@ class DrivenExecutable:
         self._rooms: dict[int, NDArray[Any]] = {}
         """By position of an argument, memory that the first rank sees."""
         self._places: dict[int, Place] = {}
+
+    @cached_property
+    def _is_shared(self) -> bool:
+        return self._ranks.is_shared
 
     # -- arrays ---------------------------------------------------------------------------------
 
@@ -311,28 +318,27 @@ class DrivenExecutable:
 
     def run(self, arrays: Mapping[int, Any]) -> None:
         """Run the program on the ranks."""
-        words = [_KIND, self._program.number]
+        program = self._program
+        words = array_of_words("q", (_KIND, program.number))
         back: list[tuple[int, Any]] = []
         after: list[Callable[[], None]] = []
-        parameters = self._by_position
-        stays = {parameters_of(self._program, n) for n in self._program.residents.layouts}
+        parameters, kept = self._by_position, program.residents.layouts
         for position, array in arrays.items():
             parameter = parameters[position]
-            if position in stays:
-                if self._program.residents.is_live(parameter.name):
-                    words += (position, *self._kept(parameter, array, back))
-                continue
-            if position in self._held and not self._is_here(parameter):
-                words += (position, served.HERE, self._on_ranks(parameter, array, after))
-                continue
-            words += (position, *self._whole(parameter, array, back, after))
-        name = self._program.signature.program
-        self._ranks.ask(np.array(words, np.int64).tobytes(), f"{name}(...)")
+            if kept and parameter.name in kept:
+                if program.residents.is_live(parameter.name):
+                    words.extend((position, *self._kept(parameter, array, back)))
+            elif self._held and position in self._held and not self._is_here(parameter):
+                words.extend((position, served.HERE, self._on_ranks(parameter, array, after)))
+            else:
+                words.extend((position, *self._whole(parameter, array, back, after)))
+        self._ranks.ask(words.tobytes(), self._text)
         for position, array in back:
             self._fetch(position, array)
         for action in after:
             action()
-        self._lent.clear()
+        if self._lent:
+            self._lent.clear()
 
     def _is_here(self, parameter: Parameter) -> bool:
         """Whether the caller gets a result from the first rank alone, though others have it too."""
@@ -367,7 +373,7 @@ class DrivenExecutable:
             return place
         place_found = ranks.memory.find(array) if array.nbytes else None
         if place_found is not None:
-            if is_result or not ranks.is_shared:
+            if not self._is_shared:
                 if not is_result:
                     ranks.put(place_found, array.nbytes)
                 if is_result or parameter.is_written:
@@ -405,10 +411,11 @@ class DrivenExecutable:
 
     def pass_on(self, position: int, array: NDArray[Any]) -> Place:
         """Give the first rank an array of this process."""
-        place = self._place(self._by_position[position])
+        place = self._places.get(position) or self._place(self._by_position[position])
         room = self._rooms[position]
-        np.copyto(room, array.reshape(room.shape), casting="no")
-        self._ranks.put(place, room.nbytes)
+        room[...] = array if array.shape == room.shape else array.reshape(room.shape)
+        if not self._is_shared:
+            self._ranks.put(place, room.nbytes)
         return place
 
     def _fetch(self, position: int, array: NDArray[Any]) -> None:
@@ -445,11 +452,6 @@ class DrivenExecutable:
     def in_pieces(self) -> int:
         """Moves in which tiles went through the host in pieces."""
         return int(self._ranks.together(served.ask, self._program.number, "staged_pieces"))
-
-
-def parameters_of(program: Program, name: str) -> int:
-    """The position of an argument."""
-    return program.signature.parameters[name].position
 
 
 def is_whole(layout: Layout) -> bool:

@@ -95,7 +95,9 @@ class Ranks(Driven):
             LaunchError: they are gone.
         """
         with self.lock:
-            line = self._ready(what)
+            line = self._line
+            if line is None or self._gone or os.getpid() != self._process:
+                line = self._ready(what)
             try:
                 if self._forgotten:
                     numbers, self._forgotten = self._forgotten, []

@@ -19,7 +19,6 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable
-from contextlib import redirect_stdout
 from typing import Any, NoReturn
 
 import numpy as np
@@ -62,6 +61,9 @@ class Server:
         self._wire, self._crier = wire, Crier(comm.Dup())
         self.line: Line | None = None
         self._ends = False
+        from distspmd.driver.served import call_program
+
+        self._call_program = call_program
         if wire is not None:
             threading.Thread(target=self._watch, args=(wire,), daemon=True).start()
 
@@ -99,6 +101,7 @@ class Server:
             self._pid = pid
             self.segments.append(segment)
         self.line = Line(self._wire, segment, is_driver=False, look=_nothing)
+        self._said = _Said(self.line)
         warnings.showwarning = self._warn  # type: ignore[assignment]
 
     def _hear(self) -> bytes:
@@ -128,15 +131,17 @@ class Server:
 
     def _answered(self, kind: bytes, message: bytes) -> None:
         assert self.line is not None
-        out = _Said(self.line)
+        out, before = self._said, sys.stdout
         try:
-            with redirect_stdout(out):
-                found = self._do(kind, message)
+            sys.stdout = out
+            found = self._do(kind, message)
             answer = DONE if kind == CALL else RETURNED + pickle.dumps(found)
         except DistSPMDError as problem:
             answer = RAISED + pickle.dumps(pack_error(problem))
         except Exception as problem:
             self._fail(problem)
+        finally:
+            sys.stdout = before
         out.flush()
         self.line.send(answer)
 
@@ -161,14 +166,9 @@ class Server:
 
     def _do(self, kind: bytes, message: bytes) -> Any:
         if kind == CALL:
-            return self._call(message)
+            return self._call_program(self, message)
         function, arguments = pickle.loads(message[1:])
         return function(self, *arguments)
-
-    def _call(self, message: bytes) -> None:
-        from distspmd.driver.served import call_program
-
-        call_program(self, message)
 
     def _fail(self, problem: Exception) -> NoReturn:
         """Tell the driver of an error that this rank alone may have, and end all of them."""
@@ -200,9 +200,9 @@ class _Said(io.TextIOBase):
 
     def flush(self) -> None:
         """Send what there is."""
-        text = "".join(self._parts)
-        self._parts.clear()
-        if text:
+        if self._parts:
+            text = "".join(self._parts)
+            self._parts.clear()
             self._line.send(SAID + text.encode(errors="surrogatepass"))
 
 
