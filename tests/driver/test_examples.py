@@ -13,14 +13,16 @@ import numpy as np
 from conftest import UNOPTIMISED
 
 CELLS = """
-import ast, json, sys
+import ast, json, linecache, sys
 shared = {"__name__": "__main__"}
-for cell in json.load(open(sys.argv[1]))["cells"]:
+for number, cell in enumerate(json.load(open(sys.argv[1]))["cells"]):
     if cell["cell_type"] == "code":
-        tree = ast.parse("".join(cell["source"]))
+        name, text = f"<cell {number}>", "".join(cell["source"])
+        linecache.cache[name] = len(text), None, text.splitlines(True), name
+        tree = ast.parse(text)
         last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-        exec(compile(tree, "cell", "exec"), shared)
-        value = eval(compile(ast.Expression(last.value), "cell", "eval"), shared) if last else None
+        exec(compile(tree, name, "exec"), shared)
+        value = eval(compile(ast.Expression(last.value), name, "eval"), shared) if last else None
         if hasattr(value, "_repr_html_"):
             print(value._repr_html_())
 """
