@@ -46,6 +46,10 @@ class Driven:
         """Bring an array from one layout to another."""
         raise NotImplementedError
 
+    def shared_node(self) -> Driven:
+        """Who lends memory that the first rank sees, too: itself."""
+        return self
+
     def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """An array of zeros that the first rank sees, too."""
         raise NotImplementedError

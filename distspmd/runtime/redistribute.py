@@ -55,9 +55,7 @@ def redistribute(
 
     Args:
         comm: an mpi4py communicator with a rank for each rank of both layouts; or ranks that this
-            process has started: then ``tile`` is the whole array, whose source is
-            ``Layout.root(shape)``, or a :class:`distspmd.Handle`, and the array comes back likewise
-            (docs/driver.md).
+            process drives: it passes and gets whole arrays and handles (docs/driver.md).
         tile: this rank's tile of the source, contiguous or not; None where it holds nothing. It may
             lie in the memory of a device (docs/gpu.md), and so may ``out``.
         source: which box of the array each rank holds.
@@ -224,9 +222,8 @@ def allocate(comm: Any, shape: Sequence[int] | int, dtype: DTypeLike = float) ->
     was lent to are gone on all ranks, or given back with the communicator. Where shared memory has
     no room, it is memory of the rank alone.
     """
-    is_driver = isinstance(comm, Driven)
-    known = None if is_driver else known_of(comm, _ALLOCATES)
-    agreement = comm.agreement if known is None else known.agreement
+    known: Any = comm if isinstance(comm, Driven) else known_of(comm, _ALLOCATES)
+    agreement: Agreement = known.agreement
     wanted: tuple[tuple[int, ...], np.dtype[Any]] | None = None
     error: Exception | None = None
     try:
@@ -239,10 +236,8 @@ def allocate(comm: Any, shape: Sequence[int] | int, dtype: DTypeLike = float) ->
     with agreement.calling(_ALLOCATES):
         agreement.check(error)
         assert wanted is not None
-        if known is None:
-            found: Tile = comm.allocate(*wanted)
-            return found
-        return known.shared_node().allocate(*wanted)
+        found: Tile = known.shared_node().allocate(*wanted)
+        return found
 
 
 _ALLOCATES, _REDISTRIBUTES = Call.of("allocate(...)"), Call.of("redistribute(...)")
