@@ -10,6 +10,7 @@ import pytest
 
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
+from distspmd.frontend.from_numpy.library import sparse as library
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import on_paper, run_here
 from from_numpy.outcomes import RIGHT
@@ -147,3 +148,10 @@ REFUSED: list[tuple[str, Callable[[Any], Any]]] = [
 def test_what_is_not_covered_is_said(said: str, program: Any) -> None:
     with pytest.raises(UnsupportedProgram, match=said):
         numpy_program(program, np.ones((2, 2)))
+
+
+def test_a_singular_system_has_the_shortest_solution_or_none() -> None:
+    ring = library.matrix(np.array([[1.0, -1, 0], [0, 1, -1], [-1, 0, 1]]), None, None, False)
+    found = library.solve(ring, np.array([1.0, 1, -2]))
+    np.testing.assert_allclose(found, [1, 0, -1], atol=1e-12)
+    assert np.isnan(library.solve(ring, np.ones(3))).all()
