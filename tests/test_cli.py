@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -98,6 +99,29 @@ def test_explain_prints_what_moves_and_why_and_saves_a_page(
     assert "over nothing: refused, the layouts differ" in printed
     assert "bytes received by all ranks" in printed
     assert "<td>[5{i}10, 4{k}8]</td>" in page.read_text()
+
+
+def test_names_that_the_output_cannot_write_have_backslashes(tmp_path: Path) -> None:
+    file = tmp_path / "prög.py"
+    file.write_text(
+        "import dace\ndef mul(größe: dace.float64[8, 8]):\n    höhe = größe @ größe\n"
+        "    return höhe + 1\n",
+        encoding="utf-8",
+    )
+    code = (
+        "import sys; from distspmd.cli import main\n"
+        f"for c in (['spaces'], ['lower', '-n', '2'], ['explain', '-n', '2']):\n"
+        f"    assert main([*c, {str(file)!r} + ':mul']) == 0\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "h\\xf6he" in done.stdout
 
 
 def test_a_schedule_comes_from_options_and_from_files(tmp_path: Path) -> None:

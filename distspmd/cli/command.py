@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import signal
 import sys
@@ -46,6 +47,7 @@ _PROGRAM = "file.py:function, also a decorated one; see --arg for one without an
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; its exit status."""
+    _write_any_text()
     parser = _parser()
     # A script has arguments of its own; argparse cannot have both these and options after a name.
     options, rest = parser.parse_known_args(argv)
@@ -62,6 +64,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"distspmd: {type(error).__name__}: {error}", file=sys.stderr)
         return 1
     return status
+
+
+def _write_any_text() -> None:
+    """Let names that the output's encoding lacks be written with backslashes, not be an error."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # that of a test or notebook takes any text
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _tell(show: Callable[..., None]) -> Callable[..., None]:
