@@ -74,6 +74,7 @@ class _Words:
         for _, branch in graph.get("branches", ()):
             self.say(branch)
         if graph["type"] == "SDFG":
+            graph["attributes"].pop("global_code", None)
             arrays = graph["attributes"]["_arrays"]
             arrays.update({self.tile(name): arrays.pop(name) for name in list(arrays)})
 

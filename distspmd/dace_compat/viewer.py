@@ -11,6 +11,7 @@ import gzip
 import html
 import itertools
 import json
+import os
 import re
 from functools import cache
 from pathlib import Path
@@ -138,10 +139,16 @@ def _repr_html(sdfg: SDFG) -> str:
 _view = sdfv.view
 
 
-def _view_drawn(sdfg: Any, *arguments: Any, **keywords: Any) -> None:
-    """DaCe's page with labels in words; what is given as text is drawn as it is."""
-    shown: Any = json.dumps(drawn(sdfg)) if isinstance(sdfg, SDFG) else sdfg
-    _view(shown, *arguments, **keywords)
+def _view_drawn(sdfg: Any, filename: Any = None, *arguments: Any, **keywords: Any) -> None:
+    """DaCe's page with labels in words; what is given as text is drawn as it is.
+
+    In VS Code, DaCe saves the SDFG, and an extension draws the file.
+    """
+    in_editor = filename is None and any(name.startswith("VSCODE_") for name in os.environ)
+    shown: Any = sdfg
+    if isinstance(sdfg, SDFG) and not in_editor:
+        shown = json.dumps(drawn(sdfg))
+    _view(shown, filename, *arguments, **keywords)
 
 
 SDFG._repr_html_ = _repr_html  # type: ignore[method-assign]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -231,6 +232,28 @@ def test_an_sdfg_is_as_it_was_after_it_was_drawn(
     before = sdfg.to_json()
     drawn(sdfg)
     assert sdfg.to_json() == before
+
+
+@pytest.mark.parametrize("in_editor", [False, True])
+def test_the_view_of_dace_has_words_but_where_an_editor_opens_the_saved_file(
+    in_editor: bool,
+    lowerings: dict[str, distspmd.Lowering],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    commands: list[str] = []
+    monkeypatch.setattr("os.system", commands.append)
+    for name in [name for name in os.environ if name.startswith("VSCODE_")]:
+        monkeypatch.delenv(name)
+    if in_editor:
+        monkeypatch.setenv("VSCODE_IPC_HOOK", "x")
+        lowerings["perceptron"].sdfg.view()
+        assert commands[0].startswith("code ")
+        saved = SDFG.from_file(commands[0].split()[1])
+        assert types(saved) == types(lowerings["perceptron"].sdfg)
+        return
+    lowerings["perceptron"].sdfg.view(str(tmp_path / "viewed"))
+    assert "on grid (2, 2)" in (tmp_path / "viewed.html").read_text()
 
 
 def test_a_compiled_program_shows_its_record() -> None:
