@@ -10,7 +10,7 @@ from mpi4py import MPI
 
 import distspmd
 from distspmd import Layout, Mesh, Split
-from distspmd.runtime import redistribute
+from distspmd.runtime import kept_engines, redistribute
 
 comm = MPI.COMM_WORLD
 ROUNDS = 200
@@ -64,11 +64,11 @@ def redistributions(rounds: int) -> None:
             found = distspmd.redistribute(comm, whole[at].copy(), rows, columns)
             assert (found == whole[to]).all()
         known = redistribute.known_of(comm)
-        assert len(known.engines) <= redistribute.MOST_ENGINES
-        assert len(known.ready) <= 2 * redistribute.MOST_ENGINES
+        assert len(known.engines) <= kept_engines.MOST_ENGINES
+        assert len(known.ready) <= 2 * kept_engines.MOST_ENGINES
 
 
-redistribute.MOST_ENGINES = 8
+kept_engines.MOST_ENGINES = 8
 for work in (programs, redistributions):
     work(ROUNDS // 4)
     before = resident()
