@@ -27,6 +27,7 @@ from distspmd.errors import (
     NoSchedule,
     NoSolver,
     PlanError,
+    ProgramWarning,
     ResultElsewhere,
     ScheduleError,
     ScheduleWarning,
@@ -37,6 +38,7 @@ from distspmd.runtime import watchdog
 from distspmd.runtime.errors_together import end_all_on_exception
 
 if TYPE_CHECKING:
+    from distspmd.analysis.node_accesses import NodeAccesses, node_accesses
     from distspmd.api.partitioned_function import PartitionedFunction, program
     from distspmd.api.steps import compile, iteration_spaces, lower, search
     from distspmd.checking.check import check
@@ -92,12 +94,14 @@ __all__ = [
     "MeshError",
     "NoSchedule",
     "NoSolver",
+    "NodeAccesses",
     "OnMesh",
     "Partial",
     "PartitionedFunction",
     "Patterns",
     "PlanError",
     "Program",
+    "ProgramWarning",
     "Ranks",
     "Redistribution",
     "ResultElsewhere",
@@ -119,6 +123,7 @@ __all__ = [
     "launched_ranks",
     "lower",
     "map",
+    "node_accesses",
     "plan",
     "predict",
     "program",
@@ -146,6 +151,7 @@ _LATER = {
     "Lowering": "distspmd.lowering",
     "Machine": "distspmd.plans.machine",
     "Mesh": "distspmd.layouts.mesh",
+    "NodeAccesses": "distspmd.analysis.node_accesses",
     "OnMesh": "distspmd.schedule",
     "Partial": "distspmd.layouts.dimension",
     "PartitionedFunction": "distspmd.api.partitioned_function",
@@ -166,6 +172,7 @@ _LATER = {
     "launched_ranks": "distspmd.runtime.allocation",
     "lower": "distspmd.api.steps",
     "map": "distspmd.frontend.from_numpy.parallel_map",
+    "node_accesses": "distspmd.analysis.node_accesses",
     "plan": "distspmd.planning.planner",
     "predict": "distspmd.scheduling.prediction",
     "program": "distspmd.api.partitioned_function",

@@ -56,6 +56,10 @@ class ScheduleWarning(UserWarning):
     """A schedule that leaves ranks idle; says of which space, and what to write instead."""
 
 
+class ProgramWarning(UserWarning):
+    """An SDFG that may do something else than the function that it was parsed from; says where."""
+
+
 class NoAssignment(DistSPMDError):
     """No choices meet all limits; says which limit is exceeded, and the least that would do."""
 

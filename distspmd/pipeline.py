@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dace import SDFG, SDFGState
+from dace import SDFG, SDFGState, dtypes
 from dace.sdfg import nodes
 
 from distspmd.analysis.control_values import is_control_value
@@ -240,10 +240,10 @@ def run_passes(compilation: Compilation, stop_after: str | None = None) -> None:
 
 
 def check_not_lowered(sdfg: SDFG) -> None:
-    """See to it that there is an SDFG, and that it was not lowered before.
+    """See to it that there is an SDFG, and that it was not lowered or distributed before.
 
     Raises:
-        UnsupportedProgram: it is no SDFG.
+        UnsupportedProgram: it is no SDFG, or one whose maps DaCe has distributed.
         ScheduleError: it is lowered.
     """
     if not isinstance(sdfg, SDFG):
@@ -256,3 +256,10 @@ def check_not_lowered(sdfg: SDFG) -> None:
             f"{sdfg.name!r} is lowered already. Parse the program again, or keep a copy with "
             "copy.deepcopy(sdfg) before the first lower, to try another schedule."
         )
+    for node, _ in _nodes(sdfg):
+        if isinstance(node, nodes.MapEntry) and node.map.schedule is dtypes.ScheduleType.MPI:
+            raise UnsupportedProgram(
+                f"{sdfg.name!r}: the map {node.map.label!r} is distributed by DaCe already: its "
+                "schedule is ScheduleType.MPI. Lower the program from before MPITransformMap, or "
+                "give the map another schedule."
+            )

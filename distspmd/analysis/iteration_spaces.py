@@ -21,14 +21,23 @@ import networkx as nx
 import sympy
 from dace import SDFG, SDFGState
 from dace.dtypes import DebugInfo
+from dace.libraries.comm.nodes.node import CommNode
 from dace.sdfg import nodes
 from dace.sdfg import utils as sdfg_utils
 
 import distspmd.nodes.reduce  # noqa: F401  (registers its expansion)
 from distspmd.analysis.meanings import dimensions_of, meanings_of
+from distspmd.analysis.node_accesses import (
+    PURE,
+    add_stated,
+    add_whole,
+    implementations,
+    runs_as_it_is,
+    stated_by,
+)
+from distspmd.dace_compat.exact_ranges import exact
 from distspmd.dace_compat.settings import quiet
 from distspmd.errors import UnsupportedProgram
-from distspmd.nodes.blas_products import LOOPS
 from distspmd.tables import Table, as_html, as_text
 
 _LIBRARIES = tuple(
@@ -38,6 +47,8 @@ _FAR = 50
 """Nodes behind one that has no line, among which one with a line is sought."""
 _INSTEAD = {"Inv": "Solve for what it multiplies: np.linalg.solve(a, b)."}
 """What to write in the place of library nodes of a type."""
+_PBLAS = "dace.libraries.pblas."
+"""Modules with nodes that send messages, and are no communication nodes."""
 _ANONYMOUS = re.compile(r"__tmp\d+\Z")
 
 
@@ -299,13 +310,9 @@ def parameters_of(entry: nodes.MapEntry) -> tuple[tuple[str, ...], tuple[Paramet
     """Parameters of a map and the values of each."""
     ranges = tuple(
         ParameterRange(sympy.sympify(begin), sympy.sympify(end) + 1, sympy.sympify(step))
-        for begin, end, step in entry.map.range.ranges
+        for begin, end, step in (map(exact, ends) for ends in entry.map.range.ranges)
     )
     return tuple(map(str, entry.map.params)), ranges
-
-
-PURE = (LOOPS, "pure", "specialize")
-"""Expansions that become maps in the end, the best first."""
 
 
 def pure_expansion(state: SDFGState, node: nodes.LibraryNode) -> SDFG:
@@ -356,40 +363,83 @@ _IDENTITY = {"name", "label", "debuginfo", "guid"}
 
 
 def _expanded(state: SDFGState, node: nodes.LibraryNode) -> SDFG:
-    proxy = SDFG("pure_expansion")
-    inside = proxy.add_state()
-    twin = copy.deepcopy(node)
-    inside.add_node(twin)
-    for edge in [*state.in_edges(node), *state.out_edges(node)]:
-        if edge.data.is_empty():
-            continue
-        is_input = edge.dst is node
-        connector = (edge.dst_conn if is_input else edge.src_conn) or (
-            "_in" if is_input else "_out"
-        )
-        name = window_name(connector)
-        dtype = state.sdfg.arrays[edge.data.data].dtype
-        proxy.add_array(name, edge.data.subset.size(), dtype)
-        memlet = dace.Memlet.from_array(name, proxy.arrays[name])
-        if is_input:
-            inside.add_edge(inside.add_read(name), None, twin, edge.dst_conn, memlet)
-        else:
-            inside.add_edge(twin, edge.src_conn, inside.add_write(name), None, memlet)
+    proxy, windows = _windows_of(state, node)
+    if stated_by(node) is not None:
+        add_stated(proxy, node, windows)
+        return proxy
+    _check_alone(state, node)
+    if any(name in PURE for name in implementations(node)):
+        _expand_between(proxy, state, node)
+        if not runs_as_it_is(node) or _is_one_map(proxy):
+            return proxy
+        proxy, windows = _windows_of(state, node)
+    add_whole(proxy, node, windows)
+    return proxy
+
+
+def _windows_of(state: SDFGState, node: nodes.LibraryNode) -> tuple[SDFG, dict[str, str]]:
+    """An SDFG with a container for the window behind each connector, and their names."""
+    proxy, windows = SDFG("pure_expansion"), {}
+    for _, edge in _operands(state, node):
+        connector = (edge.dst_conn if edge.dst is node else edge.src_conn) or ""
+        connector = connector or ("_in" if edge.dst is node else "_out")
+        windows[connector] = name = window_name(connector)
+        if name not in proxy.arrays:
+            dtype = state.sdfg.arrays[edge.data.data].dtype
+            proxy.add_array(name, edge.data.subset.size(), dtype)
     for symbol in proxy.free_symbols:
         if symbol in state.sdfg.symbols and symbol not in proxy.symbols:
             proxy.add_symbol(symbol, state.sdfg.symbols[symbol])
+    return proxy, windows
+
+
+def _operands(state: SDFGState, node: nodes.LibraryNode) -> Iterator[tuple[bool, Any]]:
+    """Edges with data at a node, and whether each enters it."""
+    for edge in [*state.in_edges(node), *state.out_edges(node)]:
+        if not edge.data.is_empty():
+            yield edge.dst is node, edge
+
+
+def _check_alone(state: SDFGState, node: nodes.LibraryNode) -> None:
+    """Refuse a node that has a better form, or that sends messages itself."""
+    kind = type(node).__name__
+    if isinstance(node, CommNode) or type(node).__module__.startswith(_PBLAS):
+        raise UnsupportedProgram(
+            f"{source(state, node) or node.label}: the library node {node.label} ({kind}) sends "
+            "messages itself: the program is already one of many ranks. Lower the program from "
+            "before it was distributed."
+        )
+    if kind in _INSTEAD and stated_by(node) is None:
+        raise UnsupportedProgram(
+            f"{source(state, node) or node.label}: the library node {node.label} ({kind}) has no "
+            f"pure expansion to analyse, only {', '.join(implementations(node)) or 'none'}. "
+            f"{_INSTEAD[kind]}"
+        )
+
+
+def _expand_between(proxy: SDFG, state: SDFGState, node: nodes.LibraryNode) -> None:
+    """Put the pure expansion of a node between the windows of an SDFG."""
+    inside, twin = proxy.add_state(), copy.deepcopy(node)
+    inside.add_node(twin)
+    for enters, edge in _operands(state, node):
+        connector = edge.dst_conn if enters else edge.src_conn
+        name = window_name(connector or ("_in" if enters else "_out"))
+        memlet = dace.Memlet.from_array(name, proxy.arrays[name])
+        if enters:
+            inside.add_edge(inside.add_read(name), None, twin, connector, memlet)
+        else:
+            inside.add_edge(twin, connector, inside.add_write(name), None, memlet)
     while library := [
         (n, s) for n, s in proxy.all_nodes_recursive() if isinstance(n, nodes.LibraryNode)
     ]:
         for found, parent in library:
-            names = list(found.implementations)  # type: ignore[attr-defined]  # of its class
+            names = implementations(found)
             implementation = next((n for n in PURE if n in names), None)
             if implementation is None:
                 raise UnsupportedProgram(
                     f"{source(state, node) or node.label}: the library node {node.label} "
                     f"({type(found).__name__}) has no pure expansion to analyse, only "
-                    f"{', '.join(names) or 'none'}. "
-                    f"{_INSTEAD.get(type(found).__name__, 'Expand it before you lower the SDFG.')}"
+                    f"{', '.join(names) or 'none'}. Expand it before you lower the SDFG."
                 )
             try:
                 with quiet():
@@ -400,7 +450,20 @@ def _expanded(state: SDFGState, node: nodes.LibraryNode) -> SDFG:
                     f"({type(found).__name__}) cannot be expanded: {problem}. Write the operation "
                     "as maps, or expand the node before you lower the SDFG."
                 ) from problem
-    return proxy
+
+
+def _is_one_map(proxy: SDFG) -> bool:
+    """Whether an expansion is one map over its operands, and others that only begin results."""
+    reading, maps = 0, 0
+    for node, state in proxy.all_nodes_recursive():
+        if not isinstance(state, SDFGState):
+            continue
+        if isinstance(node, nodes.AccessNode) and node.desc(state.sdfg).transient:
+            return False
+        if isinstance(node, nodes.MapEntry) and state.entry_node(node) is None:
+            maps += 1
+            reading += any(not edge.data.is_empty() for edge in state.in_edges(node))
+    return maps > 0 and reading <= 1
 
 
 def window_name(connector: str) -> str:

@@ -22,6 +22,7 @@ from distspmd.codegen.build_record import RECORD, Build, CompiledArgument
 from distspmd.codegen.device_maps import refuse_kernels
 from distspmd.codegen.implementations import blas_header, check_lapack, choose_implementations
 from distspmd.codegen.known_bounds import drop_known_bounds
+from distspmd.codegen.node_windows import give_windows
 from distspmd.codegen.openmp import keep_apart, keep_on_stack, share_maps
 from distspmd.codegen.reduction_symbols import collect_lambdas
 from distspmd.codegen.user_reductions import add_functions
@@ -133,6 +134,7 @@ def build_program(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = 
     ends = memlet_ends(program)
     tiles = _lend(program, ends) if ranks > 1 else ()
     strict = lowering.deterministic or arithmetic == "strict"
+    give_windows(program)
     blas = toolchain.find_blas() if choose_implementations(program, strict) else None
     if blas is not None:
         check_lapack(program, blas)

@@ -10,6 +10,7 @@ from dace import SDFG, SDFGState
 from dace.libraries import standard
 from dace.sdfg import nodes
 
+from distspmd.analysis.node_accesses import has_chosen
 from distspmd.cache.entries import ensure_entry
 from distspmd.errors import ToolchainError
 from distspmd.nodes import blas_products, contraction, lapack, reduce_simd, tell
@@ -17,6 +18,8 @@ from distspmd.runtime.compile_runtime import INCLUDE
 from distspmd.runtime.toolchain import BLAS
 
 _BLAS_HEADER = "distspmd_blas.h"
+_OPEN_BLAS = "OpenBLAS"
+"""What DaCe calls an implementation that calls the BLAS that is found."""
 _SETS_THREADS = "openblas_set_num_threads"
 """A function of a BLAS with threads of its own."""
 
@@ -37,7 +40,7 @@ def choose_implementations(sdfg: SDFG, in_order: bool = False) -> bool:
             node.implementation, uses_blas = lapack.LAPACK, True
         elif isinstance(node, tell.Told):
             node.implementation = tell.CALL
-        elif blas_products.CALL in known:
+        elif blas_products.CALL in known and not _is_chosen(node):
             fits = blas_products.can_call_blas(node, state)
             loops = blas_products.LOOPS if blas_products.LOOPS in known else "pure"
             node.implementation = blas_products.CALL if fits else loops
@@ -47,6 +50,7 @@ def choose_implementations(sdfg: SDFG, in_order: bool = False) -> bool:
             node.implementation = reduce_simd.VECTOR if vector else "pure-seq"
         elif node.implementation is None and "pure" in known and not _has_default(node):
             node.implementation = "pure"
+        uses_blas |= node.implementation == _OPEN_BLAS
     return uses_blas
 
 
@@ -64,6 +68,11 @@ def check_lapack(sdfg: SDFG, blas: BLAS) -> None:
             f"the program calls np.linalg, but {blas} does not have {missing[0]} of LAPACK. Choose "
             "another with DISTSPMD_BLAS, such as scipy-openblas32."
         )
+
+
+def _is_chosen(node: nodes.LibraryNode) -> bool:
+    """Whether the user chose a library other than the BLAS that is called in any case."""
+    return has_chosen(node) and node.implementation != _OPEN_BLAS
 
 
 def _has_default(node: nodes.LibraryNode) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpace, IterationSpaces, spaces_of
 from distspmd.analysis.loop_hulls import widen_to_hulls
+from distspmd.analysis.node_accesses import is_whole
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.whole_program import unchanged_control_flow
 from distspmd.errors import UnsupportedProgram
@@ -18,7 +19,7 @@ from distspmd.layouts.mesh import Mesh
 from distspmd.passes.compilation import Compilation
 from distspmd.placement.argument_layouts import REPLICATED
 from distspmd.placement.propagation import propagate
-from distspmd.placement.schedule import idle_sentences, resolve
+from distspmd.placement.schedule import idle_sentences, resolve, whole_node
 from distspmd.runtime.notices import warn
 from distspmd.schedule import Patterns, is_pattern
 
@@ -57,9 +58,10 @@ class TileNamedSpaces:
         compilation.spaces = spaces = as_tiled(compilation.spaces)
         named = [space for space in spaces if space.name in compilation.grids]
         idle = {space.name: idle_sentences(space, compilation.grids[space.name]) for space in named}
-        compilation.remarks = tuple(sentence for own in idle.values() for sentence in own)
+        whole = tuple(whole_node(s) for s in spaces if s.expansion and is_whole(s.parameters))
+        compilation.remarks = (*whole, *(sentence for own in idle.values() for sentence in own))
         patterns = any(map(is_pattern, compilation.schedule))
-        compilation.warned = tuple(
+        compilation.warned = whole + tuple(
             sentence
             for name, sentences in idle.items()
             if not patterns or name in compilation.schedule  # what they fit is no mistake

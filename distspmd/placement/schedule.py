@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from dace.sdfg.nodes import MapEntry
+from dace.sdfg.nodes import LibraryNode, Map, MapEntry
 
 from distspmd.analysis.elements import chosen_place
 from distspmd.analysis.iteration_spaces import IterationSpace, IterationSpaces
@@ -67,9 +67,12 @@ def _find(key: Any, spaces: IterationSpaces) -> IterationSpace:
         for space in spaces:
             if key is space.node or key is getattr(space.node, "map", None):
                 return space
+        if like := _like(key, spaces):
+            return like
         raise ScheduleError(
-            f"the schedule names {key!r}, which is no top-level map or library node of this SDFG. "
-            f"Write one of its names: {_names(spaces)}."
+            f"the schedule names {key!r}, which is no top-level map or library node of this SDFG, "
+            "and is like none of them, or like several. Write one of its names: "
+            f"{_names(spaces)}."
         )
     named = [space for space in spaces if space.name == key]
     labelled = [space for space in spaces if space.label == key]
@@ -80,6 +83,8 @@ def _find(key: Any, spaces: IterationSpaces) -> IterationSpace:
             f"the schedule names {key!r}, the label of {len(labelled)} iteration spaces. "
             f"Write one of their names: {', '.join(repr(space.name) for space in labelled)}."
         )
+    if of_dace := _of_line(key, spaces):
+        return of_dace
     known = [name for space in spaces for name in (space.name, space.label)]
     close = difflib.get_close_matches(key, dict.fromkeys(known), n=3)
     hint = (
@@ -90,6 +95,44 @@ def _find(key: Any, spaces: IterationSpaces) -> IterationSpace:
     raise ScheduleError(
         f"the schedule names {key!r}, but no iteration space is called that. {hint}"
     )
+
+
+def _like(key: Any, spaces: IterationSpaces) -> IterationSpace | None:
+    """The space of a map or node of another SDFG of the same program, if it is one for sure.
+
+    A map has its range and its line, a library node its kind; of several the label decides.
+    """
+    label = getattr(getattr(key, "map", key), "label", None)
+    found = [space for space in spaces if _is_like(getattr(key, "map", key), space)]
+    named = [space for space in found if space.label == label]
+    (only,) = named if len(named) == 1 else found if len(found) == 1 else (None,)
+    return only
+
+
+def _is_like(key: Any, space: IterationSpace) -> bool:
+    if isinstance(key, LibraryNode):
+        return type(key) is type(space.node)
+    if not isinstance(key, Map):
+        return False
+    ranges = [(str(begin), str(end + 1), str(step)) for begin, end, step in key.range.ranges]
+    own = [(str(r.begin), str(r.end), str(r.step)) for r in space.ranges]
+    line = key.debuginfo.start_line if key.debuginfo else None
+    same_line = space.source is not None and space.source.line == line
+    return ranges == own and isinstance(space.node, MapEntry) and (same_line or line is None)
+
+
+def _of_line(key: str, spaces: IterationSpaces) -> IterationSpace | None:
+    """The map that DaCe's parser calls by its function and its line, ``module_function_33``."""
+    stem, _, line = key.rpartition("_")
+    found = [
+        space
+        for space in spaces
+        if space.source
+        and str(space.source.line) == line
+        and isinstance(space.node, MapEntry)
+        and f"_{stem}".endswith(f"_{space.state.sdfg.cfg_list[0].name}")
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _names(spaces: IterationSpaces) -> str:
@@ -216,3 +259,13 @@ def idle_sentences(space: IterationSpace, grid: Grid) -> list[str]:
                 + (f"Write {max(1, used)}." if grid.is_of_space else "Split it along fewer axes.")
             )
     return found
+
+
+def whole_node(space: IterationSpace) -> str:
+    """What is said of a library node of which nobody states what it reads and writes."""
+    kind = type(space.node).__name__
+    return (
+        f"{space.where}: the library node {space.label!r} ({kind}) runs whole on each rank that "
+        f"needs it, for nothing says which part of its operands a part of its result needs. "
+        f"Say it with @distspmd.node_accesses({kind})."
+    )

@@ -55,12 +55,12 @@ def notice_if_long(sentence: str, seconds: float) -> Iterator[None]:
         timer.cancel()
 
 
-def warn(sentence: str) -> None:
-    """Tell the caller of this package of a schedule that is legal, but hardly meant."""
+def warn(sentence: str, category: type[Warning] = ScheduleWarning) -> None:
+    """Tell the caller of this package of what is legal, but hardly meant."""
     level = depth = 1
     frame = inspect.currentframe()
     while frame is not None:
         if frame.f_globals.get("__name__", "").partition(".")[0] == "distspmd":
             level = depth + 1  # of who called the outermost of our functions
         depth, frame = depth + 1, frame.f_back
-    warnings.warn(sentence, ScheduleWarning, stacklevel=level)
+    warnings.warn(sentence, category, stacklevel=level)

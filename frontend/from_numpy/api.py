@@ -40,6 +40,7 @@ from distspmd.frontend.from_numpy.syntax.sources import globals_of
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import (
     PYTHON_TYPES,
+    AsksForGradients,
     CannotRoll,
 )
 from distspmd.frontend.from_numpy.values import Tensor, View, view_of
@@ -74,6 +75,8 @@ def read_program(
     has_numbers = any(map(_is_run_time_number, (*examples, *sizes.values())))
     try:
         return _settled(python, examples, sizes, fixes_numbers=not has_numbers)
+    except AsksForGradients:
+        return dace_parser.numpy_program(function, *examples, **sizes)
     except UnsupportedProgram:
         if has_numbers:
             with suppress(UnsupportedProgram):  # then the first message says more

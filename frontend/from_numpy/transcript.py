@@ -54,6 +54,10 @@ class Refusal(UnsupportedProgram):
     """What the front end does not take; the message has the line."""
 
 
+class AsksForGradients(Refusal):
+    """The program asks for gradients, which DaCe's parser reads."""
+
+
 class EndsHere(Refusal):
     """A way of the run ends the program here, whatever follows; on all ways that is refused."""
 

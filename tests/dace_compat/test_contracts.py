@@ -6,6 +6,7 @@ A contract that fails says "DaCe changed X", what we rely on, and where it is us
 from __future__ import annotations
 
 import ast
+import copy
 import importlib.util
 import inspect
 from collections.abc import Callable
@@ -76,6 +77,11 @@ def lines_of_a_program() -> bool:
     info = scaled.to_sdfg().debuginfo
     first = inspect.getsourcelines(scaled.f)[1]
     return (info.filename, info.start_line) == (__file__, first) and info.end_line >= first + 3
+
+
+def source_of_a_program() -> bool:
+    text = copy.deepcopy(scaled.to_sdfg()).sourcecode["code"]
+    return "def scaled" in text
 
 
 def kept_where_it_is_asked_for() -> bool:
@@ -201,6 +207,12 @@ CONTRACTS: list[tuple[str, str, str, Callable[[], Any]]] = [
         lambda: {"subset", "arrdims"} <= inspect.signature(MemletExpr).parameters.keys(),
     ),
     ("Range.squeeze", "keeps the dimensions that are given", VISITOR, slices_squeeze),
+    (
+        "SDFG.sourcecode",
+        "of a parsed program: the text of its function; copies have it too",
+        "passes/normalize/parsed_by_dace.py",
+        source_of_a_program,
+    ),
     (
         "SDFG.debuginfo",
         "of a parsed program: its file, its first and its last line",

@@ -1,9 +1,11 @@
-"""Programs that plain DaCe gets wrong without a word: right by ``numpy_program``, or refused."""
+"""Programs that plain DaCe gets wrong without a word: right by ``numpy_program``, or told of."""
 
 from __future__ import annotations
 
 import copy
+import importlib.util
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import pytest
 
 import distspmd
 from distspmd.codegen.build import load_unlowered
-from distspmd.errors import ArgumentError, UnsupportedProgram
+from distspmd.errors import ArgumentError, ProgramWarning, UnsupportedProgram
 from distspmd.frontend import numpy_program
 from distspmd.passes.normalize.pipeline import normalize
 
@@ -84,7 +86,17 @@ def small_sums(x: f4[5], y: f8[5]):
     return np.sum(x), np.mean(x), np.sum(y), x.mean()
 
 
-RIGHT = [outer_products, steps, broadcast, sums, small_sums]
+@dace.program
+def square_column(x: f8[5, 5]):
+    return x[:, 0:1] + x
+
+
+@dace.program
+def one_head(q: f8[2, 1, 4, 3], k: f8[2, 1, 5, 3]):
+    return np.einsum("bhik,bhjk->bhij", q, k)
+
+
+RIGHT = [outer_products, steps, broadcast, sums, small_sums, square_column, one_head]
 
 
 @pytest.mark.parametrize("program", RIGHT, ids=lambda p: p.f.__name__)
@@ -95,24 +107,51 @@ def test_a_program_computes_what_numpy_does(program: Any) -> None:
 @pytest.mark.parametrize(
     ("program", "line", "what"),
     [
-        (outer_products, "k : k + 1", "one element wide"),
+        (square_column, "x[:, 0:1]", "one element wide"),
         (steps, "u[2:-2:2]", "leaves out the step"),
     ],
     ids=lambda value: getattr(getattr(value, "f", None), "__name__", None),
 )
-@pytest.mark.parametrize("saved", [False, True])
-def test_what_plain_dace_parsed_is_refused(program: Any, line: str, what: str, saved: bool) -> None:
-    sdfg = program.to_sdfg()
-    if saved:
-        sdfg = dace.SDFG.from_json(json.loads(json.dumps(sdfg.to_json())))
-    with pytest.raises(UnsupportedProgram, match="numpy_program") as refused:
-        distspmd.lower(sdfg, {})
-    where, said = str(refused.value).split(": ", 1)
+def test_of_what_plain_dace_parsed_the_user_is_told(program: Any, line: str, what: str) -> None:
+    with pytest.warns(
+        ProgramWarning, match=re.escape(f"distspmd.lower({program.f.__name__}")
+    ) as told:
+        distspmd.lower(program.to_sdfg(), {})
+    said = [str(each.message) for each in told if what in str(each.message)]
+    where, _ = said[0].split(": ", 1)
     file, number = where.split(":")
     assert file == "test_meaning.py"
     text = Path(__file__).read_text().splitlines()[int(number) - 1]
     assert line in text
-    assert what in said
+
+
+@pytest.mark.parametrize("program", [outer_products, one_head], ids=lambda p: p.f.__name__)
+@pytest.mark.filterwarnings("ignore::distspmd.ProgramWarning")
+def test_what_is_no_view_of_anything_is_refused(program: Any) -> None:
+    with pytest.raises(UnsupportedProgram, match=r"pass the function itself to distspmd\.lower"):
+        distspmd.lower(program.to_sdfg(), {})
+
+
+@pytest.mark.parametrize("program", [square_column, steps], ids=lambda p: p.f.__name__)
+def test_an_sdfg_from_a_file_is_taken_for_what_it_says(program: Any) -> None:
+    saved = json.loads(json.dumps(program.to_sdfg().to_json()))
+    assert distspmd.lower(dace.SDFG.from_json(saved), {}).ranks == 1
+
+
+def test_no_file_decides_whether_a_program_is_taken(tmp_path: Path) -> None:
+    file = tmp_path / "doubling.py"
+    text = "import dace\n\n@dace.program\ndef doubled(x: dace.float64[4]):\n    return x + x\n"
+    file.write_text(text)
+    spec = importlib.util.spec_from_file_location("doubling", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sdfg = module.doubled.to_sdfg()
+    file.write_text(text.replace("x + x", "np.einsum('i->i', x[0:1])"))
+    assert distspmd.lower(copy.deepcopy(sdfg), {}).ranks == 1
+    file.unlink()
+    assert distspmd.lower(sdfg, {}).ranks == 1
 
 
 def test_what_numpy_program_parsed_is_lowered_also_from_a_file() -> None:
@@ -146,9 +185,9 @@ def counted(a: i4[5, 3]):
     return np.sum(a, axis=0)
 
 
-def test_a_sum_of_narrow_integers_that_plain_dace_parsed_is_refused() -> None:
-    with pytest.raises(
-        UnsupportedProgram, match=r"test_meaning.py:\d+: DaCe adds int32 up in that"
+def test_of_a_sum_of_narrow_integers_that_plain_dace_parsed_the_user_is_told() -> None:
+    with pytest.warns(
+        ProgramWarning, match=r"test_meaning.py:\d+: DaCe reduces int32 in that type"
     ):
         distspmd.lower(counted.to_sdfg(), {})
 

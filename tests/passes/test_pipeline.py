@@ -263,7 +263,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "record": PRODUCT,
 }
 """A program that each pass changes, or decides something of."""
-REFUSING = {"refuse-misunderstood", "refuse-callbacks", "check-nodes", "check-sizes"}
+REFUSING = {"tell-misunderstood", "refuse-callbacks", "check-nodes", "check-sizes"}
 """Passes that change nothing: tests/passes/normalize has what they refuse."""
 
 
@@ -355,5 +355,5 @@ def test_a_compilation_stops_after_the_pass_that_is_named() -> None:
     pipeline.run_passes(compilation, stop_after="choose-homes")
     assert compilation.homes
     assert not compilation.solutions
-    with pytest.raises(ScheduleError, match="no pass 'homes'; the passes are, in order: refuse-"):
+    with pytest.raises(ScheduleError, match="no pass 'homes'; the passes are, in order: tell-"):
         pipeline.run_passes(compilation, stop_after="homes")

@@ -126,7 +126,9 @@ def _detach(state: SDFGState, view: nodes.AccessNode, views: dict[str, Any]) -> 
         raise UnsupportedProgram(
             f"{where}: {view.data!r} is a view of {viewed.data}[{window}] in the shape "
             f"{list(map(str, mine.shape))}, of which no common factors can be told. "
-            "Write the copy as a map over the new shape, with // and % in the indices."
+            "Write the copy as a map over the new shape, with // and % in the indices. If DaCe's "
+            "parser made it (of np.einsum where an extent is 1, of slices of one element), it "
+            "means something else than NumPy does: pass the function itself to distspmd.lower."
         )
     for connectors in (view.in_connectors, view.out_connectors):
         connectors.pop("views", None)

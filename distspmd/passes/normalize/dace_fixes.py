@@ -4,12 +4,14 @@ before -> after:  ``np.all`` from False  ->  from True;  ``np.max`` from the sma
 ->  from minus infinity;  ``np.argmax``, which passes over a NaN and finds no place among infinities
 ->  the first place of all;  ``max(a, b)`` of Python, which keeps ``a`` unless ``b`` is larger  ->
 ``b if b > a else a``;  ``min(a + b, 1)``, which resolves conflicts and is taken for a minimum  ->
-``+min(a + b, 1)``;  ``z / 6`` of a complex ``z``, which is no C++  ->  ``z / complex(6)``.
+``+min(a + b, 1)``;  ``z / 6`` of a complex ``z``, which is no C++  ->  ``z / complex(6)``;
+ranges with approximations  ->  exact ones.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 import math
 import re
@@ -22,6 +24,7 @@ from dace.libraries.standard import Reduce
 from dace.sdfg import nodes
 
 from distspmd.analysis.iteration_spaces import source
+from distspmd.dace_compat.exact_ranges import take_exact
 from distspmd.errors import UnsupportedProgram
 
 _COMPLEX = (dtypes.complex64, dtypes.complex128)
@@ -37,15 +40,11 @@ def correct(sdfg: SDFG) -> None:
     Raises:
         UnsupportedProgram: a sum or a product of bools, which DaCe gives as a bool.
     """
-    for node, state in sdfg.all_nodes_recursive():
-        if not isinstance(state, SDFGState):
-            continue
-        if isinstance(node, Reduce):
-            _check_bools(state, node)
-            _correct_identity(state, node)
-            if node.wcr is not None:
-                node.wcr = _as_it_is(str(node.wcr))
-        elif isinstance(node, nodes.Tasklet):
+    take_exact(sdfg)
+    for node, state in list(sdfg.all_nodes_recursive()):
+        if isinstance(state, SDFGState) and isinstance(node, Reduce):
+            _correct_reduction(state, node)
+        elif isinstance(state, SDFGState) and isinstance(node, nodes.Tasklet):
             _correct_constants(state, node)
             _correct_choice(node)
     for own in sdfg.all_sdfgs_recursive():
@@ -54,6 +53,36 @@ def correct(sdfg: SDFG) -> None:
             for edge in state.edges():
                 if edge.data.wcr is not None:
                     edge.data.wcr = _as_it_is(str(edge.data.wcr))
+
+
+def _correct_reduction(state: SDFGState, node: Reduce) -> None:
+    if not _correct_axes(state, node):
+        return
+    _check_bools(state, node)
+    _correct_identity(state, node)
+    if node.wcr is not None:
+        node.wcr = _as_it_is(str(node.wcr))
+
+
+def _correct_axes(state: SDFGState, node: Reduce) -> bool:
+    """DaCe passes over axes that an operand has not, as one has none that lost a dimension.
+
+    Returns:
+        Whether the reduction is still there; one over no axis is a copy.
+    """
+    (entering,), (leaving,) = state.in_edges(node), state.out_edges(node)
+    if node.axes is None or max(node.axes, default=0) < entering.data.subset.dims():
+        return True
+    node.axes = [axis for axis in node.axes if axis < entering.data.subset.dims()]
+    if node.axes:
+        return True
+    memlet = copy.deepcopy(leaving.data)
+    memlet.other_subset = entering.data.subset
+    if node.identity is None:
+        memlet.wcr = node.wcr
+    state.add_edge(entering.src, entering.src_conn, leaving.dst, leaving.dst_conn, memlet)
+    state.remove_node(node)
+    return False
 
 
 def _check_bools(state: SDFGState, node: Reduce) -> None:

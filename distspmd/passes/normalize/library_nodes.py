@@ -5,7 +5,9 @@ before -> after:  ``x -> transpose -> y``  ->  ``x -> map -> y``;
 
 The expansions of DaCe (2.0.0b1) run over the whole containers, whatever the memlets say: a rank
 that has a tile, or nothing, would run over the whole array. Products, reductions and contractions
-have expansions of ours, which keep to their windows; they stay as they are.
+have expansions of ours, which keep to their windows; they stay as they are. So do nodes of which
+the user chose the implementation: they get containers of the sizes of their windows
+(:mod:`distspmd.codegen.node_windows`).
 """
 
 from __future__ import annotations
@@ -16,15 +18,11 @@ from dace import SDFG, Memlet, SDFGState, dtypes
 from dace.libraries import blas, standard
 from dace.libraries.linalg import TensorDot, Transpose
 from dace.libraries.standard.nodes import MergeLibraryNode
+from dace.libraries.standard.nodes.copy.node import CopyLibraryNode
 from dace.sdfg import nodes
 
-from distspmd.analysis.iteration_spaces import (
-    PURE,
-    main_map,
-    pure_expansion,
-    source,
-    window_name,
-)
+from distspmd.analysis.iteration_spaces import main_map, pure_expansion, source, window_name
+from distspmd.analysis.node_accesses import PURE, implementations, runs_as_it_is
 from distspmd.dace_compat.names import free_names
 from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.lapack import Lapack
@@ -45,25 +43,48 @@ def expand_library_nodes(sdfg: SDFG) -> None:
         UnsupportedProgram: a pure expansion that consists of nodes without one.
     """
     for each in list(sdfg.all_sdfgs_recursive()):
-        taken: set[str] | None = None
-        for state in each.states():
-            for node in list(state.nodes()):
-                if isinstance(node, Contraction):
-                    if taken is None:
-                        taken = {*each.symbols, *free_names(each)}
-                    node.avoid(taken)
-                elif isinstance(node, TensorDot):
-                    _contract(state, node)
-                elif isinstance(node, Transpose) and _is_matrix(state, node):
-                    _turn(state, node)
-                elif isinstance(node, nodes.LibraryNode) and _is_foreign(state, node):
-                    _expand(state, node)
+        found = [
+            (state, node)
+            for state in each.states()
+            for node in state.nodes()
+            if isinstance(node, nodes.LibraryNode)
+        ]
+        contractions = [node for _, node in found if isinstance(node, Contraction)]
+        taken = {*each.symbols, *free_names(each)} if contractions else set()
+        for contraction in contractions:
+            contraction.avoid(taken)
+        for state, node in found:
+            _replace(state, node)
+
+
+def _replace(state: SDFGState, node: nodes.LibraryNode) -> None:
+    if isinstance(node, CopyLibraryNode) and state.entry_node(node) is None:
+        _copy(state, node)
+    elif runs_as_it_is(node):
+        return
+    elif isinstance(node, TensorDot):
+        _contract(state, node)
+    elif isinstance(node, Transpose) and _is_matrix(state, node):
+        _turn(state, node)
+    elif _is_foreign(state, node):
+        _expand(state, node)
 
 
 def _is_foreign(state: SDFGState, node: nodes.LibraryNode) -> bool:
-    known = type(node).implementations  # type: ignore[attr-defined]  # of each kind of node
-    is_outside = state.entry_node(node) is None
+    is_outside, known = state.entry_node(node) is None, implementations(node)
     return is_outside and not isinstance(node, WINDOWED) and bool({*PURE} & {*known})
+
+
+def _copy(state: SDFGState, node: CopyLibraryNode) -> None:
+    """An edge between what is read and what is written, as DaCe has it before it makes nodes."""
+    (entering,), (leaving,) = state.in_edges(node), state.out_edges(node)
+    if entering.data.is_empty() or leaving.data.is_empty():
+        return
+    memlet = Memlet(
+        data=entering.data.data, subset=entering.data.subset, other_subset=leaving.data.subset
+    )
+    state.add_edge(entering.src, entering.src_conn, leaving.dst, leaving.dst_conn, memlet)
+    state.remove_node(node)
 
 
 def _contract(state: SDFGState, node: TensorDot) -> None:

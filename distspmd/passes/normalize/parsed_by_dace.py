@@ -1,7 +1,9 @@
-"""Programs that plain DaCe parsed: what it takes for something else than NumPy does is refused.
+"""Programs that plain DaCe parsed: the user is told where it reads something else than NumPy does.
 
-What was computed wrongly cannot be seen in an SDFG any more; but an SDFG of DaCe's parser says from
-which lines of which file it is. ``numpy_program`` does these things right.
+An SDFG is taken for what it says. What DaCe's parser left out does not stand in it: ``a[::2] *= b``
+is ``a[:6] *= b``, and ``a[:, 0:1] + b`` is ``a[:, 0] + b``. Where the SDFG still carries the source
+that it was parsed from, that tells of such places, and a warning says so. No file is read, and no
+program is refused for what it may mean elsewhere. ``lower(function)`` reads the function itself.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Iterator
-from functools import cache
+from contextlib import suppress
 from pathlib import Path
 
 import sympy
@@ -17,124 +19,75 @@ from dace import SDFG, SDFGState, dtypes
 from dace.frontend.operations import detect_reduction_type
 from dace.libraries.standard import Reduce
 
-from distspmd.analysis.iteration_spaces import Source, source
-from distspmd.errors import UnsupportedProgram
+from distspmd.errors import ProgramWarning
+from distspmd.runtime.notices import warn
 
 _NARROW = (dtypes.int8, dtypes.int16, dtypes.int32, dtypes.uint8, dtypes.uint16, dtypes.uint32)
-_INSTEAD = {
-    "einsum": "np.einsum is wrong at DaCe where an extent is 1, and hides dimensions that could be "
-    "split",
-    "backward": "DaCe's search for the gradients that are asked for leaves some of them out",
-}
-"""Functions, and what is said of them."""
+_WHOLE = (*_NARROW, dtypes.int64, dtypes.uint64)
+_GROWING = (dtypes.ReductionType.Sum, dtypes.ReductionType.Product)
+_SOURCE = "sourcecode"
+"""An attribute of an SDFG that DaCe's parser made: the text of the function. Files have it not."""
 
 
 def mark_numpy(sdfg: SDFG) -> None:
     """Note that a program means what NumPy means: it is no longer one that plain DaCe parsed."""
-    sdfg.debuginfo = None
+    with suppress(AttributeError):
+        delattr(sdfg, _SOURCE)
 
 
-def refuse_misunderstood(sdfg: SDFG) -> None:
-    """Refuse what plain DaCe does not parse as NumPy runs it.
+def tell_misunderstood(sdfg: SDFG) -> None:
+    """Warn of what plain DaCe does not parse as NumPy runs it, as far as the SDFG has its source.
 
-    Raises:
-        UnsupportedProgram: naming the line, what DaCe made of it, and what to write instead.
+    The SDFG stays as it is.
     """
-    functions = list(_functions(sdfg))
-    for file, function in functions:
-        for line, what in _misunderstood(sdfg, function):
-            _refuse(str(Source(file, line)), what, functions[0][1].name)
-        if {"sum", "mean"} & {call.attr for call in _methods(function)}:
-            _check_sums(sdfg, functions[0][1].name)
-
-
-def _refuse(where: str, what: str, name: str) -> None:
-    raise UnsupportedProgram(
-        f"{where}: {what}. Pass the program itself instead of its SDFG, "
-        f"distspmd.lower({name}, ...), or parse it by distspmd.frontend.numpy_program({name})."
-    )
-
-
-def _functions(sdfg: SDFG) -> Iterator[tuple[str, ast.FunctionDef]]:
-    """The function that DaCe parsed, with its file, and those that it calls; as far as found."""
+    function = _function(sdfg)
+    if function is None:
+        return
     info = sdfg.debuginfo
-    if info is None or not info.filename or not info.start_line:
-        return
-    file, first, last = str(info.filename), int(info.start_line), int(info.end_line)
-    text = getattr(sdfg, "sourcecode", {}).get("code") or _lines_of(file, first, last)
-    main = _parsed(text, first)
-    if main is None:
-        return
-    yield file, main
-    inside = {(file, line) for line in range(first, last + 1)}
-    found: set[tuple[str, int]] = set()
-    for other, line in sorted(_places(sdfg) - inside):
-        for function in _in_file(other):
-            if function.lineno <= line <= (function.end_lineno or 0):
-                if (other, function.lineno) not in found:
-                    yield other, function
-                found.add((other, function.lineno))
+    file = Path(str(info.filename)).name if info is not None and info.filename else sdfg.name
+    for line, what in dict.fromkeys(_misunderstood(sdfg, function)):
+        warn(
+            f"{file}:{line}: {what}. The SDFG is taken as it is; distspmd.lower({function.name}, "
+            "...) of the function itself computes what NumPy does.",
+            ProgramWarning,
+        )
 
 
-def _parsed(text: str, first: int) -> ast.FunctionDef | None:
+def _function(sdfg: SDFG) -> ast.FunctionDef | None:
+    """The function that DaCe parsed, if the SDFG has it, with the numbers of its lines."""
+    text = getattr(sdfg, _SOURCE, {}).get("code", "")
     try:
         tree = ast.parse(textwrap.dedent(text))
     except SyntaxError:
         return None
-    ast.increment_lineno(tree, first - 1)
-    found = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    return found[0] if found else None
-
-
-def _lines_of(file: str, first: int, last: int) -> str:
-    try:
-        return "".join(Path(file).read_text().splitlines(keepends=True)[first - 1 : last])
-    except (OSError, UnicodeDecodeError):
-        return ""
-
-
-@cache
-def _in_file(file: str) -> tuple[ast.FunctionDef, ...]:
-    try:
-        tree = ast.parse(Path(file).read_text())
-    except (OSError, SyntaxError, ValueError):
-        return ()
-    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
-
-
-def _places(sdfg: SDFG) -> set[tuple[str, int]]:
-    infos = (getattr(node, "debuginfo", None) for node, _ in sdfg.all_nodes_recursive())
-    return {(str(i.filename), int(i.start_line)) for i in infos if i and i.filename}
-
-
-# --- what DaCe misunderstands ---
+    if sdfg.debuginfo is not None and sdfg.debuginfo.start_line:
+        ast.increment_lineno(tree, int(sdfg.debuginfo.start_line) - 1)
+    return next((node for node in tree.body if isinstance(node, ast.FunctionDef)), None)
 
 
 def _misunderstood(sdfg: SDFG, function: ast.FunctionDef) -> Iterator[tuple[int, str]]:
     """Lines of a function, and what DaCe does there."""
-    for call in _methods(function):
-        if call.attr in _INSTEAD:
-            yield call.lineno, _INSTEAD[call.attr]
     for node in ast.walk(function):
         if isinstance(node, ast.Subscript):
             if isinstance(node.ctx, ast.Load) and _keeps_one(sdfg, node):
                 yield (
                     node.lineno,
                     f"of {ast.unparse(node)}, one element wide, DaCe removes the dimension, which "
-                    "NumPy keeps, so that it is broadcast in another way",
+                    "NumPy keeps: what it is broadcast with, and the shape of a result, may be "
+                    "others",
                 )
         elif isinstance(node, ast.AugAssign) and any(_steps(node.target)):
             yield (
                 node.lineno,
                 f"DaCe leaves out the step of {ast.unparse(node.target)} where it is changed in "
-                "place",
+                "place by an array",
             )
-
-
-def _methods(function: ast.FunctionDef) -> Iterator[ast.Attribute]:
-    for node in ast.walk(function):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            yield node.func
+    called = {
+        node.func.attr: node.lineno
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    }
+    yield from _narrow_sums(sdfg, called)
 
 
 def _indices(node: ast.AST) -> list[ast.expr]:
@@ -150,10 +103,12 @@ def _steps(node: ast.AST) -> Iterator[bool]:
 
 
 def _keeps_one(sdfg: SDFG, node: ast.Subscript) -> bool:
-    """Whether a subscript slices one element."""
+    """Whether a subscript slices one element, beside other dimensions."""
     indices = _indices(node)
     container = sdfg.arrays.get(node.value.id) if isinstance(node.value, ast.Name) else None
     shape = tuple(container.shape) if container is not None else ()
+    if len(shape) == 1 or (not shape and len(indices) == 1):
+        return False
     if len(indices) > 1 and len(shape) == len(indices):
         pairs = zip(indices, shape, strict=True)
         if any(isinstance(index, ast.Slice) and extent == 1 for index, extent in pairs):
@@ -176,14 +131,23 @@ def _is_one(index: ast.Slice) -> bool:
         return False
 
 
-def _check_sums(sdfg: SDFG, name: str) -> None:
-    """NumPy adds narrow integers up as 64-bit ones; DaCe lets them wrap."""
+def _narrow_sums(sdfg: SDFG, called: dict[str, int]) -> Iterator[tuple[int, str]]:
+    """NumPy adds narrow integers up as 64-bit ones, and its means are no integers."""
     for node, state in sdfg.all_nodes_recursive():
         if not isinstance(node, Reduce) or not isinstance(state, SDFGState) or node.wcr is None:
             continue
         (edge,) = state.in_edges(node)
-        narrow = state.sdfg.arrays[edge.data.data].dtype in _NARROW
-        if narrow and detect_reduction_type(node.wcr) == dtypes.ReductionType.Sum:
-            kind = state.sdfg.arrays[edge.data.data].dtype.to_string()
-            where = str(source(state, node) or node)
-            _refuse(where, f"DaCe adds {kind} up in that type, where NumPy takes 64 bits", name)
+        dtype = state.sdfg.arrays[edge.data.data].dtype
+        if detect_reduction_type(node.wcr) not in _GROWING:
+            continue
+        if dtype in _WHOLE and "mean" in called:
+            yield called["mean"], f"a mean of {dtype.to_string()} is an integer at DaCe"
+        elif dtype in _NARROW and (name := next(filter(called.get, _REDUCING), None)):
+            yield (
+                called[name],
+                f"DaCe reduces {dtype.to_string()} in that type, where NumPy takes 64 bits",
+            )
+
+
+_REDUCING = ("sum", "reduce", "prod")
+"""Functions and methods that add or multiply."""

@@ -14,7 +14,7 @@ from distspmd.passes.normalize.dace_fixes import correct
 from distspmd.passes.normalize.inline import inline_nested
 from distspmd.passes.normalize.library_nodes import expand_library_nodes
 from distspmd.passes.normalize.loops_to_maps import map_data_loops
-from distspmd.passes.normalize.parsed_by_dace import refuse_misunderstood
+from distspmd.passes.normalize.parsed_by_dace import tell_misunderstood
 from distspmd.passes.normalize.read_first import read_first
 from distspmd.passes.normalize.single_operations import operations_to_maps
 from distspmd.passes.normalize.split_reads import split_reads
@@ -22,7 +22,7 @@ from distspmd.passes.normalize.temporary_sizes import widen
 from distspmd.passes.normalize.uninitialised import initialise
 
 NORMALIZE = (
-    Rewrite("refuse-misunderstood", refuse_misunderstood),
+    Rewrite("tell-misunderstood", tell_misunderstood),
     Rewrite("plain-parameters", plain_parameters),
     Rewrite("refuse-callbacks", refuse_callbacks),
     Rewrite("fix-dace", correct),

@@ -1,17 +1,15 @@
-"""Gradients inside of a program, which are those of DaCe's parser: refused with what to write."""
+"""Gradients inside of a program, which are those of DaCe's parser: it is asked instead."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from distspmd.frontend.from_numpy.functions.registry import METHODS, attribute
+from distspmd.frontend.from_numpy.transcript import AsksForGradients
 
 
 def _refuse(run: Any, *_: Any, **__: Any) -> Any:
-    run.tracer.refuse(
-        "gradients inside of a program are read by DaCe's parser: "
-        'numpy_program(function, frontend="dace")'
-    )
+    raise AsksForGradients(run.tracer.message("gradients inside of a program"))
 
 
 METHODS["requires_grad_"] = METHODS["backward"] = METHODS["detach"] = _refuse

@@ -240,7 +240,13 @@ def _static_places(interpreter: Interpreter, over: Places) -> Iterator[Any]:
 
 
 def map_ranges(interpreter: Interpreter, node: ast.expr) -> list[tuple[Any, Any, Any]] | None:
-    """The ranges of ``dace.map[...]`` or ``distspmd.map[...]``; None for something else."""
+    """The ranges of ``dace.map[...]`` or ``distspmd.map[...]``; None for something else.
+
+    A schedule of DaCe behind it, ``@ ScheduleType.GPU_Device``, is passed over, as Python does:
+    where ranks compute says ``compile(device=...)``.
+    """
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        node = node.left
     if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Attribute | ast.Name):
         return None
     try:

@@ -1,0 +1,1 @@
+"""Programs that DaCe's own transformations have changed, lowered and run beside NumPy."""
