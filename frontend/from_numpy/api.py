@@ -76,6 +76,7 @@ def read_program(
     try:
         return _settled(python, examples, sizes, fixes_numbers=not has_numbers)
     except AsksForGradients:
+        importlib.import_module("dace.autodiff")  # which tells DaCe's parser of gradients
         return dace_parser.numpy_program(function, *examples, **sizes)
     except UnsupportedProgram:
         if has_numbers:

@@ -165,3 +165,20 @@ def replaced(x: D[6]):
 def test_what_has_no_known_gradient_is_refused_with_its_line(program: Any, message: str) -> None:
     with pytest.raises(UnsupportedProgram, match=rf"test_gradients.py:\d+: .*{re.escape(message)}"):
         distspmd.lower(numpy_program(program), {})
+
+
+def test_a_function_that_asks_for_gradients_is_lowered_as_it_is() -> None:
+    lowering = distspmd.lower(perceptron, {"hidden": (3, 1)})
+    assert lowering.ranks == 3
+    assert {home.data for home in lowering.homes} >= {"loss"}
+
+
+def test_an_sdfg_that_asks_for_gradients_is_lowered() -> None:
+    @dace.program
+    def squares(x: D[6], g: D[6]):
+        x.requires_grad_()
+        loss = np.sum(x * x)
+        loss.backward()
+        g[:] = x.grad
+
+    assert distspmd.lower(squares.to_sdfg(), {"g": (3,)}).ranks == 3

@@ -285,3 +285,34 @@ def test_spaces_that_run_whole_are_told_in_the_record():
 def test_more_ranks_than_can_be_planned_for_are_refused(parts, spaces):
     with pytest.raises(ScheduleError, match="more than the 1,048,576 that are planned for"):
         resolve({"hidden": parts}, spaces)
+
+
+@dace.program
+def two_maps(x: dace.float64[10, 8], y: dace.float64[10, 8]):
+    t = np.empty_like(x)
+    for i, j in dace.map[0:10, 0:8] @ dace.ScheduleType.GPU_Device:
+        t[i, j] = x[i, j] + 1
+    for i, j in dace.map[0:10, 0:8]:
+        y[i, j] = t[i, j] * 2
+
+
+@pytest.mark.parametrize("again", [lambda: two_maps, two_maps.to_sdfg], ids=["program", "sdfg"])
+def test_a_map_of_another_parse_stands_for_the_one_that_is_like_it(again) -> None:
+    entries = [
+        node
+        for node, _ in two_maps.to_sdfg().all_nodes_recursive()
+        if isinstance(node, dace.nodes.MapEntry)
+    ]
+    entry = entries[1]
+    for key in (entry, entry.map, entry.map.label):
+        lowering = distspmd.lower(again(), {key: (2, 3)})
+        parts = {space.name: space.parts for space in lowering.spaces}
+        reasons = {space.name: str(space.chosen_by) for space in lowering.spaces}
+        assert parts["y"] == (2, 3)
+        assert reasons["y"] == "the schedule"
+
+
+def test_a_map_that_is_like_several_is_refused(sdfg: dace.SDFG) -> None:
+    entry, _ = dace.SDFG("other").add_state().add_map("map", {"i": "0:10"})
+    with pytest.raises(ScheduleError, match="like none of them, or like several"):
+        resolve({entry: (2,)}, list_spaces(labels_repeat.to_sdfg()))
