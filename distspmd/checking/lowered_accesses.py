@@ -6,12 +6,13 @@ evaluated on all ranks at once, from the lowered SDFG alone: not from what the p
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import sympy
-from dace import SDFG, Memlet, SDFGState
+from dace import SDFG, Memlet, SDFGState, symbolic
 from dace.sdfg import nodes
 from numpy.typing import NDArray
 
@@ -20,6 +21,7 @@ from distspmd.analysis.evaluation import evaluate
 from distspmd.analysis.index_bounds import Range, bound_index, constant, stepping
 from distspmd.analysis.iteration_spaces import IterationSpace, main_map, pure_expansion
 from distspmd.analysis.library_nodes import library_accesses
+from distspmd.analysis.mixed_radix import ends_of
 from distspmd.analysis.rank_boxes import fills_its_box
 from distspmd.errors import UnsupportedProgram
 from distspmd.layouts.intervals import Box, Numbers
@@ -157,13 +159,18 @@ class Evaluator:
             yield self._touched(replace(access, scope=scope), idle)
 
     def _steps(self, entry: nodes.MapEntry) -> dict[str, Range]:
-        """Ranges of the parameters of a map whose last value is known to be taken on each rank."""
+        """Ranges of the parameters of a map whose last value is one that is taken on each rank."""
         found = {}
         for name, ends in zip(entry.map.params, entry.map.range.ranges, strict=True):
             values, step = stepping(*ends), constant(ends[2])
             length = self.numbers(values.upper - values.lower)
-            if step and length is not None and not (length[length > 0] % step).any():
+            if not step or length is None:
+                continue
+            if not (length[length > 0] % step).any():
                 found[str(name)] = replace(values, step=abs(step))
+            elif step > 0:  # the range ends between two of its values
+                runs = symbolic.int_floor(values.upper - values.lower, step)
+                found[str(name)] = Range(values.lower, values.lower + step * runs, step)
         return found
 
     def _idle(self, entry: nodes.MapEntry) -> NDArray[np.bool_]:
@@ -254,16 +261,19 @@ class Evaluator:
             return False
         try:
             for values in access.scope.values():
-                if values is None or (value(self._least(values, scope)) < 0)[~idle].any():
+                if values is None:
                     return False
+                for lower, upper in itertools.product(*ends_of(values)):
+                    if (value(self._least(upper - lower, scope)) < 0)[~idle].any():
+                        return False
             return fills_its_box(access, scope, value, idle)
         except UnsupportedProgram:
             return False
 
     @staticmethod
-    def _least(values: Range, scope: dict[str, Range | None]) -> sympy.Expr:
+    def _least(length: sympy.Expr, scope: dict[str, Range | None]) -> sympy.Expr:
         """The least length of a range, less one."""
-        found = bound_index(values.upper - values.lower, scope)
+        found = bound_index(length, scope)
         if found is None:
             raise UnsupportedProgram("a range has no bound before the run.")
         return found.lower

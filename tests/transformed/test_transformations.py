@@ -17,6 +17,7 @@ from transformed.transformations import transformations
 TAKEN = [
     "MapTiling/stencil",  # a tile that is larger than the range
     "MapTiling(2)/accumulated",
+    "MapTiling(2)/nested",
     "StripMining(2)/two_maps",
     "MapTilingWithOverlap(2)/nested",
     "BufferTiling/softmax",
