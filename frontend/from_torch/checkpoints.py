@@ -372,6 +372,7 @@ def _write(program: Program, folder: Path, shard: _Shard) -> Exception | None:
             for piece in pieces(box):
                 if part is not None:
                     sent = np.ascontiguousarray(part[within(piece, box)])
+                    sent = sent.reshape(intervals.shape(piece))  # of a number, too
                 else:
                     sent = np.empty(intervals.shape(piece), kind)
                 if holder != shard.owner:

@@ -6,12 +6,15 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
 
 import distspmd
 from distspmd.driver import served
+
+warnings.simplefilter("ignore", distspmd.ScheduleWarning)
 
 
 @distspmd.program(schedule={"x": (2,)})
