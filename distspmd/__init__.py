@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from distspmd.runtime.elsewhere import Elsewhere
     from distspmd.runtime.launch import launch
     from distspmd.runtime.redistribute import allocate, redistribute
+    from distspmd.saved.programs import load
     from distspmd.schedule import OnMesh, Patterns, Schedule
     from distspmd.scheduling.found import Found
     from distspmd.scheduling.prediction import predict
@@ -121,6 +122,7 @@ __all__ = [
     "iteration_spaces",
     "launch",
     "launched_ranks",
+    "load",
     "lower",
     "map",
     "node_accesses",
@@ -170,6 +172,7 @@ _LATER = {
     "iteration_spaces": "distspmd.api.steps",
     "launch": "distspmd.runtime.launch",
     "launched_ranks": "distspmd.runtime.allocation",
+    "load": "distspmd.saved.programs",
     "lower": "distspmd.api.steps",
     "map": "distspmd.frontend.from_numpy.parallel_map",
     "node_accesses": "distspmd.analysis.node_accesses",
@@ -185,7 +188,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("frontend", "solvers"):
+    if name in ("frontend", "plans", "saved", "solvers"):
         return importlib.import_module(f"distspmd.{name}")
     if name not in _LATER:
         raise AttributeError(f"module 'distspmd' has no attribute {name!r}")

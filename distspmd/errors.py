@@ -104,6 +104,10 @@ class CacheError(DistSPMDError):
     """A folder for files cannot be used, or others could put code into it; says which, and why."""
 
 
+class SavedError(DistSPMDError):
+    """A file that is no lowered program, or not of this version; or what cannot become one."""
+
+
 class LaunchError(DistSPMDError):
     """Ranks could not be started, died, or ran past their time."""
 

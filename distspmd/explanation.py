@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from distspmd.errors import ScheduleError
 from distspmd.layouts.layout import Layout
-from distspmd.lowering import ATTRIBUTE, Lowering, PlannedMemlet
+from distspmd.lowering import Lowering, PlannedMemlet, lowering_of
 from distspmd.plans.cost import Cost
 from distspmd.plans.heuristics import HEURISTICS, STAGES
 from distspmd.plans.plan import Plan
@@ -35,7 +35,7 @@ def explain(lowered: Any) -> Explanation:
     Raises:
         ScheduleError: it is not lowered.
     """
-    for found in (lowered, getattr(lowered, ATTRIBUTE, None), getattr(lowered, "lowering", None)):
+    for found in (lowering_of(lowered), getattr(lowered, "lowering", None)):
         if isinstance(found, Lowering):
             device = getattr(lowered, "device", None)
             because = getattr(lowered, "staged_because", "")

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import html
 import math
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+import distspmd
 from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout
@@ -32,6 +34,11 @@ _MUCH = 0.5
 """The part of the work that no ranks share, of which callers are told."""
 CONTEXT = "distspmd_context"
 """Scalar argument of a lowered program: the handle of the runtime's plans."""
+RECORD = "distspmd"
+"""Name under which the global code of a lowered SDFG has its record, where it is saved by itself.
+
+No target of DaCe's has this name, so that no code is made of it.
+"""
 
 
 class SpaceOrigin(Enum):
@@ -217,6 +224,19 @@ class PlannedMemlet:
 
 
 @dataclass(frozen=True)
+class Graphs:
+    """The SDFGs of a lowering.
+
+    Attributes:
+        sdfg: the lowered one.
+        original: the program as it was, which it is compared with.
+    """
+
+    sdfg: Any
+    original: Any = None
+
+
+@dataclass(frozen=True)
 class Lowering:
     """The record of one lowering; prints as tables, and in Jupyter as a picture and tables.
 
@@ -240,7 +260,8 @@ class Lowering:
         held: layout of each argument and result that the caller does not hold on rank 0.
         arguments: how the caller holds them, as :func:`distspmd.lower` is told.
         fused: iteration spaces that run in others, in program order.
-        sdfg: the lowered SDFG; None once the record has travelled to another process.
+        name: of the program.
+        graphs: its SDFGs; None once the record has travelled to another process.
     """
 
     spaces: tuple[TiledSpace, ...]
@@ -262,10 +283,33 @@ class Lowering:
     searched: str = ""
     places: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     tiles: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
-    sdfg: Any = field(default=None, repr=False, compare=False)
+    name: str = ""
+    graphs: Any = field(default=None, repr=False, compare=False)
+    is_lowering: ClassVar = True
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "sdfg": None}
+        return {**self.__dict__, "graphs": None}
+
+    def __deepcopy__(self, memo: Any) -> Lowering:
+        return replace(self, graphs=None)  # nothing else in it changes
+
+    @property
+    def sdfg(self) -> Any:
+        """The lowered SDFG; None once the record has travelled to another process."""
+        return self.graphs and self.graphs.sdfg
+
+    @property
+    def original(self) -> Any:
+        """The SDFG as it was before, if it is known."""
+        return self.graphs and self.graphs.original
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all that a process needs to compile and check it; :func:`distspmd.load` reads it.
+
+        Raises:
+            SavedError: the file cannot be written, or the program has code of somebody else in it.
+        """
+        distspmd.saved.save(self, path)
 
     @property
     def ranks(self) -> int:
@@ -375,6 +419,22 @@ class Lowering:
         picture = self.sdfg._repr_html_() if self.sdfg is not None else ""
         notes = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences)
         return f"{picture}{as_html(self._tables())}{notes}"
+
+
+def lowering_of(lowered: Any) -> Any:
+    """The lowering that something is, or that an SDFG carries; None if it is not lowered.
+
+    Raises:
+        SavedError: an SDFG was lowered by another version.
+    """
+    if getattr(lowered, "is_lowering", False):
+        return lowered
+    if (found := getattr(lowered, ATTRIBUTE, None)) is not None:
+        return found
+    code = getattr(lowered, "global_code", None)
+    if isinstance(code, dict) and RECORD in code:
+        return distspmd.saved.carried_record(lowered)
+    return None
 
 
 def layout_text(layout: Layout, at_caller: bool) -> str:

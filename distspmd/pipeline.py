@@ -13,11 +13,12 @@ from dace.sdfg import nodes
 from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpaces, spaces_of
 from distspmd.analysis.meanings import CARRIED, meanings_of
+from distspmd.dace_compat.carried import carry
 from distspmd.dace_compat.fast_graphs import quick_graphs
 from distspmd.dace_compat.settings import placed_by_us, rare_collections
-from distspmd.dace_compat.swap import take_content
+from distspmd.dace_compat.swap import swap_content
 from distspmd.errors import ArgumentError, ScheduleError, UnsupportedProgram, describe
-from distspmd.lowering import ATTRIBUTE, CONTEXT, Lowering
+from distspmd.lowering import CONTEXT, Graphs, Lowering
 from distspmd.passes.align_maps import AlignMaps
 from distspmd.passes.check_sizes import check_sizes
 from distspmd.passes.compilation import Compilation, Pass, Rewrite
@@ -128,9 +129,9 @@ def lower_numbers(
     )
     run_passes(compilation)
     assert compilation.lowering is not None
-    take_content(sdfg, twin)
-    lowering = replace(compilation.lowering, sdfg=sdfg)
-    setattr(sdfg, ATTRIBUTE, lowering)
+    swap_content(sdfg, twin)
+    lowering = replace(compilation.lowering, graphs=Graphs(sdfg, original=twin))
+    carry(sdfg, lowering)
     return lowering
 
 

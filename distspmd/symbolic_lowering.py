@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import copy
 import html
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import sympy
 from dace import SDFG, dtypes
 
+import distspmd
 from distspmd import pipeline
 from distspmd.analysis.infer_sizes import Shape
+from distspmd.dace_compat.carried import carry
 from distspmd.errors import ArgumentError, ScheduleError
-from distspmd.lowering import ATTRIBUTE, Lowering
+from distspmd.lowering import Lowering, lowering_of
 from distspmd.pipeline import list_spaces
 from distspmd.placement.argument_layouts import IN_TILES, check_arguments
 from distspmd.placement.schedule import resolve
@@ -45,6 +48,7 @@ class SymbolicLowering:
     options: dict[str, Any]
     symbols: tuple[str, ...]
     search: Options | None = None
+    is_lowering: ClassVar = True
 
     @property
     def ranks(self) -> int:
@@ -52,6 +56,14 @@ class SymbolicLowering:
         if self.search is not None:
             return self.search.ranks
         return max((grid.mesh.size for grid in self.schedule.values()), default=1)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all that calls need to be lowered; :func:`distspmd.load` reads it.
+
+        Raises:
+            SavedError: the file cannot be written, or the program has code of somebody else in it.
+        """
+        distspmd.saved.save(self, path)
 
     @property
     def shapes(self) -> dict[str, Shape]:
@@ -72,7 +84,7 @@ class SymbolicLowering:
             ArgumentError: a symbol without a number, or a number without a symbol.
             ScheduleError, UnsupportedProgram, NoSolver: as of lower.
         """
-        lowering: Lowering = getattr(self.lowered(sizes), ATTRIBUTE)
+        lowering: Lowering = lowering_of(self.lowered(sizes))
         return lowering
 
     def lowered(self, sizes: Mapping[str, int]) -> SDFG:
@@ -126,7 +138,7 @@ def lower_symbols(
         ScheduleError: the schedule or the arguments do not fit, or the SDFG is lowered already.
     """
     pipeline.check_not_lowered(sdfg)
-    if hasattr(sdfg, ATTRIBUTE):
+    if lowering_of(sdfg) is not None:
         raise ScheduleError(
             f"{sdfg.name!r} is lowered already. Parse the program again, or keep a copy with "
             "copy.deepcopy(sdfg) before the first lower, to try another schedule."
@@ -139,7 +151,7 @@ def lower_symbols(
     check_arguments(sdfg.name, visible, {} if arguments is None else arguments)
     pipeline.check_options(options["solvers"], options["machine"])
     lowering = SymbolicLowering(copy.deepcopy(sdfg), grids, dict(options), symbols_of(sdfg), search)
-    setattr(sdfg, ATTRIBUTE, lowering)
+    carry(sdfg, lowering)
     return lowering
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from distspmd.frontend.from_torch.checkpoints import initialize, load, save
     from distspmd.frontend.from_torch.initialisers import deferred
     from distspmd.frontend.from_torch.partitioned import partitioned
+    from distspmd.frontend.from_torch.saved_bindings import bind
     from distspmd.frontend.presets import (
         data_parallel,
         experts,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "bind",
     "data_parallel",
     "deferred",
     "experts",
@@ -49,6 +51,7 @@ __all__ = [
 ]
 
 _LATER = {
+    "bind": "distspmd.frontend.from_torch.saved_bindings",
     "data_parallel": "distspmd.frontend.presets",
     "deferred": "distspmd.frontend.from_torch.initialisers",
     "experts": "distspmd.frontend.presets",

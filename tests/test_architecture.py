@@ -39,6 +39,7 @@ ORDER = """
     symbolic_lowering
     codegen
     execution
+    saved
     driver
     frontend
     api

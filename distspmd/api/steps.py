@@ -14,7 +14,7 @@ from distspmd.execution import program as programs
 from distspmd.execution.program import Program
 from distspmd.execution.symbolic_program import SymbolicProgram
 from distspmd.layouts.mesh import Mesh
-from distspmd.lowering import ATTRIBUTE, Lowering
+from distspmd.lowering import Lowering, lowering_of
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
 from distspmd.runtime.agreement import Agreement
@@ -263,15 +263,16 @@ def compile(
         symbolic = _symbolic(found) if agreement.rank == 0 else None
         if agreement.bcast(symbolic is not None):
             return SymbolicProgram(symbolic, agreement.comm, arithmetic, device)
-        sdfg = found.sdfg if isinstance(found, Lowering) else found
-        return programs.compile_together(agreement, sdfg, arithmetic, device)
+        return programs.compile_together(agreement, found, arithmetic, device)
 
 
 def _symbolic(lowered: Any) -> SymbolicLowering | None:
     """The lowering of symbolic sizes that this is, or that an SDFG carries, if it is one."""
-    found = getattr(lowered, ATTRIBUTE, lowered)
-    if "distspmd.symbolic_lowering" not in sys.modules:
+    if "dace" not in sys.modules:
         return None  # nobody can have made one
+    found = lowering_of(lowered)
+    if "distspmd.symbolic_lowering" not in sys.modules:
+        return None
     from distspmd.symbolic_lowering import SymbolicLowering
 
     return found if isinstance(found, SymbolicLowering) else None

@@ -34,7 +34,7 @@ from distspmd.checking.trials import (
     write_object,
 )
 from distspmd.codegen.build import build_unlowered
-from distspmd.errors import ArgumentError, CheckError, DistSPMDError
+from distspmd.errors import ArgumentError, CheckError, DistSPMDError, ScheduleError
 from distspmd.execution.builds import build_for
 from distspmd.frontend.from_numpy.program import numpy_program
 from distspmd.layouts.mesh import Mesh
@@ -49,11 +49,11 @@ from distspmd.runtime.allocation import launched_ranks
 from distspmd.runtime.call_form import call_form_of
 from distspmd.runtime.launch import launch
 from distspmd.schedule import Entries, as_entries
-from distspmd.symbolic_lowering import with_sizes
+from distspmd.symbolic_lowering import SymbolicLowering, with_sizes
 from distspmd.tables import Table, as_html, as_text
 
 Generator = np.random.Generator
-Source = SDFG | Callable[..., Any]
+Source = SDFG | Lowering | SymbolicLowering | Callable[..., Any]
 Inputs = Mapping[str, Any] | Callable[[Generator], Mapping[str, Any]]
 
 
@@ -111,8 +111,8 @@ class Checked:
 
 def check(
     program: Source,
-    schedule: Entries | str | os.PathLike[str],
-    ranks: int,
+    schedule: Entries | str | os.PathLike[str] | None = None,
+    ranks: int | None = None,
     *,
     mesh: Mesh | Mapping[str, int] | None = None,
     examples: Mapping[str, Any] | None = None,
@@ -139,9 +139,10 @@ def check(
     Args:
         program: a function, a ``@dace.program`` or an SDFG; it stays as it is. What is compared
             with is the Python function, run by NumPy; for an SDFG, and where Python cannot run the
-            function, the SDFG in one process. The result says which.
-        schedule, mesh: as for :func:`distspmd.lower`.
-        ranks: how many to start.
+            function, the SDFG in one process. The result says which. Or what :func:`distspmd.lower`
+            or :func:`distspmd.load` returned, which is compared with the SDFG as it was before.
+        schedule, mesh: as for :func:`distspmd.lower`; none of what is lowered.
+        ranks: how many to start; of what is lowered, as many as it needs where left out.
         examples: arguments by name, for types and shapes that annotations do not give; what a
             program is made for is passed to the function, too.
         sizes: numbers for symbolic sizes.
@@ -164,11 +165,16 @@ def check(
     """
     if runs < 1:
         raise ArgumentError(f"check: {runs} runs compare nothing; ask for 1 or more.")
+    lowering = _decided(program, schedule, sizes)
+    if ranks is None:
+        if lowering is None:
+            raise ArgumentError("check: on how many ranks? Write ranks=4.")
+        ranks = lowering.ranks
     entries = as_entries(schedule, mesh)
-    program = undecorated(program)
-    sdfg = program if isinstance(program, SDFG) else numpy_program(program, **(examples or {}))
+    source: Any = undecorated(program) if lowering is None else lowering.original
+    sdfg = source if isinstance(source, SDFG) else numpy_program(source, **(examples or {}))
     fixed = call_form_of(sdfg).fixed
-    sdfg = with_sizes(sdfg, sizes) if sizes else sdfg
+    sdfg = with_sizes(sdfg, sizes) if sizes and lowering is None else sdfg
     check_sizes(sdfg, of_temporaries=False)
     wanted, oracle = reference, "the given reference" if reference else _ONE_PROCESS
 
@@ -177,11 +183,12 @@ def check(
         if wanted is None:
             given = arguments_of(sdfg, seed, inputs)
             inside = call_form_of(sdfg).inside
-            wanted, oracle = oracle_of(program, sizes or {}, given, inside, fixed)
+            wanted, oracle = oracle_of(source, sizes or {}, given, inside, fixed)
         return prepare_trial(
             sdfg,
             entries,
             ranks,
+            lowering=lowering,
             tolerance=tolerance,
             seed=seed,
             original=wanted is None,
@@ -211,6 +218,27 @@ def check(
     checked = Checked(trial.lowering, ranks, found, trial.oracle)
     _refuse_difference(checked, sdfg.name)
     return checked
+
+
+def _decided(program: Any, schedule: Any, sizes: Mapping[str, int] | None) -> Lowering | None:
+    """The lowering that is to be checked, of a program that is lowered already.
+
+    Raises:
+        ArgumentError: it is of symbolic sizes that are not given, or the program as it was is not
+            known.
+        ScheduleError: a schedule is given as well.
+    """
+    found = program.at(**(sizes or {})) if isinstance(program, SymbolicLowering) else program
+    if not isinstance(found, Lowering):
+        return None
+    if schedule is not None:
+        raise ScheduleError("check: what is lowered has its schedule. Leave out schedule=.")
+    if found.original is None:
+        raise ArgumentError(
+            "check: the program as it was before is not known, with which to compare. Check what "
+            "distspmd.lower returned, or what lowering.save(...) wrote and distspmd.load reads."
+        )
+    return found
 
 
 _ONE_PROCESS = "the SDFG in one process"
@@ -295,6 +323,7 @@ def prepare_trial(
     schedule: Entries,
     ranks: int,
     *,
+    lowering: Lowering | None = None,
     tolerance: float | None = None,
     seed: int = 0,
     original: bool = True,
@@ -308,10 +337,12 @@ def prepare_trial(
         PlanError: a plan is wrong.
         ScheduleError: the grids need more ranks, and as for lower.
     """
-    lowered = copy.deepcopy(sdfg)
-    lowering = lower_numbers(lowered, schedule, **options)
+    if lowering is None:
+        lowering = lower_numbers(copy.deepcopy(sdfg), schedule, **options)
     prove_program(lowering)
-    built, lowering = build_for(lowered, ranks, device=device or os.environ.get("DISTSPMD_DEVICE"))
+    built, lowering = build_for(
+        lowering.sdfg, ranks, device=device or os.environ.get("DISTSPMD_DEVICE")
+    )
     folder = str(build_unlowered(sdfg)) if original else None
     return Trial(built, lowering, folder, tolerance, seed, oracle)
 

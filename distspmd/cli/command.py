@@ -27,12 +27,14 @@ from distspmd.cli.programs import Asked, load
 from distspmd.errors import (
     DistSPMDError,
     LaunchError,
+    ScheduleError,
     ScheduleWarning,
 )
 from distspmd.layouts.mesh import Mesh
 from distspmd.runtime import devices, driven
 from distspmd.runtime.allocation import rank_of_launch
 from distspmd.runtime.launch import launch
+from distspmd.saved import is_saved_program
 from distspmd.schedule import Entries
 
 if TYPE_CHECKING:
@@ -41,8 +43,10 @@ if TYPE_CHECKING:
     from distspmd.checking.check import Checked
     from distspmd.lowering import Lowering
     from distspmd.scheduling.found import Found
+    from distspmd.symbolic_lowering import SymbolicLowering
 
 _PROGRAM = "file.py:function, also a decorated one; see --arg for one without annotations"
+_OR_SAVED = f"{_PROGRAM}; or a file that lower --save wrote"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -106,12 +110,10 @@ def _parser() -> argparse.ArgumentParser:
     add_arguments(lower)
     add_schedule(lower)
     add_frontend(lower)
-    lower.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE.sdfg",
-        help="save the lowered SDFG, to look at; the record of the lowering is not in it",
-    )
+    told = "save the lowered program, for run, check, explain, predict and distspmd.load"
+    lower.add_argument("--save", metavar="FILE.lowered", help=told)
+    told = "save the lowered SDFG alone, to look at and to compile"
+    lower.add_argument("-o", "--output", metavar="FILE.sdfg", help=told)
     add_ranks(lower)
     lower.add_argument("--html", metavar="FILE.html", help="save a page that shows the SDFG")
     lower.add_argument(
@@ -124,7 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     explain = commands.add_parser(
         "explain", help="lower a program and print what it will communicate, and why so"
     )
-    explain.add_argument("program", help=_PROGRAM)
+    explain.add_argument("program", help=_OR_SAVED)
     add_arguments(explain)
     add_schedule(explain)
     add_frontend(explain)
@@ -139,7 +141,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Run file.py:function on random arguments, with a schedule that is searched "
         "for where none is given, and compare it with the program as it was; or run a script.",
     )
-    run.add_argument("program", help=f"{_PROGRAM}; or a script and its arguments")
+    run.add_argument("program", help=f"{_OR_SAVED}; or a script and its arguments")
     add_arguments(run)
     run.add_argument("-n", "--ranks", type=int, required=True, help="number of ranks")
     add_schedule(run)
@@ -159,7 +161,7 @@ def _parser() -> argparse.ArgumentParser:
         "check",
         help="prove the plans of a lowered program, and compare it with the original on ranks",
     )
-    check.add_argument("program", help=_PROGRAM)
+    check.add_argument("program", help=_OR_SAVED)
     add_arguments(check)
     check.add_argument("-n", "--ranks", type=int, required=True, help="number of ranks")
     add_schedule(check)
@@ -213,7 +215,7 @@ def _add_search(commands: Any) -> None:
     search.set_defaults(command=_search)
 
     predict = commands.add_parser("predict", help="print how long a lowered program should take")
-    predict.add_argument("program", help=_PROGRAM)
+    predict.add_argument("program", help=_OR_SAVED)
     add_arguments(predict)
     add_ranks(predict)
     add_schedule(predict)
@@ -240,16 +242,39 @@ def _parsed(options: argparse.Namespace, asked: Asked) -> SDFG:
     return asked.parsed(getattr(options, "frontend", "numpy"), parse_sizes(options.size))
 
 
-def _lowered(options: argparse.Namespace) -> tuple[SDFG, Lowering]:
+def _lowered(options: argparse.Namespace) -> Lowering | SymbolicLowering:
+    """The program that is asked for, lowered; or the lowered one that was saved."""
     from distspmd.pipeline import lower_numbers
     from distspmd.scheduling.search import Options, lower_searched
+    from distspmd.symbolic_lowering import symbols_of
 
+    if (saved := _saved(options)) is not None:
+        return saved
     asked = _asked(options)
     sdfg, schedule = _parsed(options, asked), _schedule(options, asked)
+    if symbols_of(sdfg):
+        return distspmd.lower(sdfg, schedule, ranks=options.ranks, arguments=asked.arguments)
     if options.ranks is None:
-        return sdfg, lower_numbers(sdfg, schedule, arguments=asked.arguments)
-    wanted = Options(options.ranks)
-    return sdfg, lower_searched(sdfg, schedule, wanted, arguments=asked.arguments)
+        return lower_numbers(sdfg, schedule, arguments=asked.arguments)
+    return lower_searched(sdfg, schedule, Options(options.ranks), arguments=asked.arguments)
+
+
+def _saved(options: argparse.Namespace) -> Lowering | SymbolicLowering | None:
+    """The lowered program in a file that is asked for, for sizes that are; None of others.
+
+    Raises:
+        SavedError: it is none of this version.
+        ScheduleError: another schedule is asked for.
+    """
+    if not (options.program.endswith(".lowered") or is_saved_program(options.program)):
+        return None
+    if options.schedule or options.mesh:
+        raise ScheduleError(
+            f"{options.program} is lowered already, with a schedule of its own. Leave out "
+            "--schedule and --mesh, or lower the program again."
+        )
+    lowering, sizes = distspmd.load(options.program), parse_sizes(options.size)
+    return lowering.at(**sizes) if hasattr(lowering, "at") and sizes else lowering
 
 
 # --- commands ---
@@ -281,17 +306,20 @@ def _lower(options: argparse.Namespace) -> int:
     if options.stop_after:
         print(_stopped_after(options))
         return 0
-    sdfg, lowering = _lowered(options)
+    lowering = _lowered(options)
     print(lowering)
     print(f"It needs {lowering.ranks} rank{'s' * (lowering.ranks > 1)}.")
     if lowering.ranks == 1 and options.ranks is None and not options.schedule:
         print("Nothing asks for more: write -n 4 to search for a schedule, or -s SPACE=PARTS.")
+    if options.save:
+        lowering.save(options.save)
     if options.output:
-        sdfg.save(options.output)
+        lowering.sdfg.save(options.output)
     if options.html:
         from distspmd.dace_compat.viewer import page
 
-        Path(options.html).write_text(page(sdfg.name, lowering._repr_html_()), encoding="utf-8")
+        title = lowering.sdfg.name
+        Path(options.html).write_text(page(title, lowering._repr_html_()), encoding="utf-8")
     return 0
 
 
@@ -309,7 +337,7 @@ def _stopped_after(options: argparse.Namespace) -> str:
 def _explain(options: argparse.Namespace) -> int:
     from distspmd.explanation import explain
 
-    explanation = explain(_lowered(options)[1])
+    explanation = explain(_lowered(options))
     print(explanation)
     if options.html:
         Path(options.html).write_text(f"<html><body>{explanation._repr_html_()}</body></html>")
@@ -341,7 +369,7 @@ def _found(
 
 
 def _predict(options: argparse.Namespace) -> int:
-    print(distspmd.predict(_lowered(options)[1]))
+    print(distspmd.predict(_lowered(options)))
     return 0
 
 
@@ -386,6 +414,9 @@ def _check(options: argparse.Namespace) -> int:
 def _checked(options: argparse.Namespace, runs: int, searched: bool = False) -> Checked:
     from distspmd.checking.check import check
 
+    if (saved := _saved(options)) is not None:
+        own = {"seed": options.seed, "runs": runs, "timeout": options.timeout}
+        return check(saved, ranks=options.ranks, device=options.device, **own)
     asked = _asked(options)
     schedule = _schedule(options, asked)
     if not schedule and searched:

@@ -26,6 +26,7 @@ from distspmd.codegen.node_windows import give_windows
 from distspmd.codegen.openmp import keep_apart, keep_on_stack, share_maps
 from distspmd.codegen.reduction_symbols import collect_lambdas
 from distspmd.codegen.user_reductions import add_functions
+from distspmd.dace_compat.carried import without_record
 from distspmd.dace_compat.described import described
 from distspmd.dace_compat.fast_graphs import quick_graphs
 from distspmd.dace_compat.kept_by_dace import built_by_dace
@@ -125,6 +126,7 @@ def build_program(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = 
         )
     compiler_found = toolchain.find_compiler()
     program = copy.deepcopy(sdfg)
+    without_record(program)
     uniform = lowering.uniform_symbols(ranks)
     program.replace_dict(uniform)  # type: ignore[arg-type]  # DaCe takes numbers too
     drop_known_bounds(program)

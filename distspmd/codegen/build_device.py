@@ -36,6 +36,7 @@ from distspmd.codegen.implementations import blas_header, check_lapack, choose_i
 from distspmd.codegen.openmp import share_maps
 from distspmd.codegen.reduction_symbols import collect_lambdas
 from distspmd.codegen.user_reductions import add_functions
+from distspmd.dace_compat.carried import without_record
 from distspmd.dace_compat.device_code import corrected, for_cuda
 from distspmd.dace_compat.fast_graphs import quick_graphs
 from distspmd.dace_compat.inner_results import rename_inner_results
@@ -81,6 +82,7 @@ def build_device_program(
     kind = device_kind(device)
     compiler = toolchain.find_compiler()
     program = copy.deepcopy(sdfg)
+    without_record(program)
     uniform = lowering.uniform_symbols(ranks)
     program.replace_dict(uniform)  # type: ignore[arg-type]  # DaCe takes numbers too
     program.append_global_code(OVERLOADS, _EVERYWHERE)  # type: ignore[arg-type]  # as above

@@ -50,12 +50,40 @@ class Binding(Protocol):
         """What the caller gets for the results, some of which may be elsewhere."""
 
 
-def bind(sdfg: Any, binding: Binding) -> None:
+class SavedBinding(Protocol):
+    """A binding without the objects of the process that saved it."""
+
+    def bound(self) -> Binding:
+        """What stands between the program and its caller in this process.
+
+        Raises:
+            ArgumentError: the objects have to be given first; says how.
+        """
+
+
+def bind(sdfg: Any, binding: Binding | SavedBinding) -> None:
     """Let an SDFG carry a binding."""
     setattr(sdfg, _ATTRIBUTE, binding)
 
 
 def binding_of(sdfg: Any) -> Binding | None:
-    """The binding that an SDFG carries."""
-    found: Binding | None = getattr(sdfg, _ATTRIBUTE, None)
+    """The binding that an SDFG carries.
+
+    Raises:
+        ArgumentError: it was saved, and needs objects of this process.
+    """
+    found: Any = bound(sdfg)
+    if hasattr(found, "bound"):
+        found = found.bound()
+    return found  # type: ignore[no-any-return]  # now it is one
+
+
+def bound(sdfg: Any) -> Binding | SavedBinding | None:
+    """What an SDFG carries, also if it was saved."""
+    found: Binding | SavedBinding | None = getattr(sdfg, _ATTRIBUTE, None)
     return found
+
+
+def saved_of(binding: Any) -> SavedBinding | None:
+    """What is saved of a binding, which says so itself, or has been saved before."""
+    return binding.saved() if hasattr(binding, "saved") else binding  # type: ignore[no-any-return]

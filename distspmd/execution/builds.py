@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from distspmd.codegen.build_record import Build
 from distspmd.errors import ScheduleError
-from distspmd.lowering import ATTRIBUTE, Lowering
+from distspmd.lowering import Lowering, lowering_of
 
 if TYPE_CHECKING:
     from dace import SDFG
@@ -23,11 +23,12 @@ def build_for(
         CompilationError: with the compiler's message.
         ToolchainError: the compiler or the BLAS is missing.
     """
-    lowering: Lowering | None = getattr(sdfg, ATTRIBUTE, None)
+    lowering: Lowering | None = lowering_of(sdfg)
     if sdfg is None or lowering is None:
         raise ScheduleError(
             f"{getattr(sdfg, 'name', sdfg)!r} is not a lowered SDFG. "
-            "Call distspmd.lower(sdfg, schedule) in the same process, and pass the SDFG."
+            "Call distspmd.lower(sdfg, schedule), and pass what it returns; another process saves "
+            "that with lowering.save(...), and distspmd.load(...) reads it."
         )
     if ranks < lowering.ranks:
         largest = max(lowering.spaces, key=lambda space: space.mesh.size)

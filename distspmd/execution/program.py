@@ -30,7 +30,7 @@ from distspmd.execution.passed import FirstCall
 from distspmd.execution.resident_arguments import Residents
 from distspmd.execution.signature import Signature
 from distspmd.layouts.layout import Layout
-from distspmd.lowering import ATTRIBUTE, Lowering, PlannedMemlet, Reason
+from distspmd.lowering import Lowering, PlannedMemlet, Reason, lowering_of
 from distspmd.plans.row_exchange import RowExchange
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.collective_resource import Closing
@@ -58,16 +58,20 @@ COMPILES = Call.of("compile(...)")
 
 
 def compile_together(
-    agreement: Agreement, sdfg: SDFG | None, arithmetic: str, device: str | None = None
+    agreement: Agreement,
+    given: SDFG | Lowering | None,
+    arithmetic: str,
+    device: str | None = None,
 ) -> Program:
-    """The same in a call in which all ranks have met."""
-    lowered: Lowering | None = getattr(sdfg, ATTRIBUTE, None)
-    name = getattr(sdfg, "name", None)
+    """The same in a call in which all ranks have met; the first alone looks at the SDFG."""
+    lowered: Lowering | None = lowering_of(given)
+    name = getattr(given, "name", None)
     asked = _asked_of(lowered) if lowered else None
     text = f"compile({name}), lowered with {dict(asked[0]) if asked else None}"
     agreement.compare(asked and (name, *asked), text, "compile different programs")
 
     def make() -> Made:
+        sdfg = given.sdfg if isinstance(given, Lowering) else given
         return *build_for(sdfg, agreement.ranks, arithmetic, device), binding_of(sdfg)
 
     return load_together(agreement, make, arithmetic, device)

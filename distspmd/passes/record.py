@@ -15,11 +15,12 @@ from distspmd.analysis.loop_runs import busiest, times
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Write
 from distspmd.analysis.work import LINE, swept_lines, work_of
+from distspmd.dace_compat.carried import carry
 from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import (
-    ATTRIBUTE,
     Dwelling,
+    Graphs,
     Lowering,
     PlannedMemlet,
     SpaceOrigin,
@@ -85,9 +86,10 @@ class RecordDecisions:
             warned=compilation.warned,
             places={space.node.guid: space.name for space in compilation.spaces},
             tiles={name: str(layout) for name, layout in compilation.tiles.items()},
-            sdfg=compilation.sdfg,
+            name=compilation.sdfg.name,
+            graphs=Graphs(compilation.sdfg),
         )
-        setattr(compilation.sdfg, ATTRIBUTE, lowering)
+        carry(compilation.sdfg, lowering)
         compilation.lowering = lowering
 
 

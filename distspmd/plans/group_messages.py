@@ -34,6 +34,8 @@ class GroupMessages(Messages):
         traffic: where it is known.
     """
 
+    STATE = ("spec", "groups", "have", "want", "to_self", "traffic")
+
     def __init__(
         self,
         spec: CollectiveSpec,
@@ -48,6 +50,11 @@ class GroupMessages(Messages):
         self.members = [np.asarray(group, np.int64) for group in groups]
         if traffic is None and self.keeps(spec):
             self.traffic = self._traffic()
+
+    @property
+    def groups(self) -> Sequence[Numbers]:
+        """The ranks of each group."""
+        return self.members
 
     @cached_property
     def ranks(self) -> Numbers:

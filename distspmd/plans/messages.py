@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,11 +55,20 @@ class Messages(Sequence[Message]):
     A table that is made later comes with the traffic of its messages, as far as that is known.
     """
 
+    STATE: ClassVar[tuple[str, ...]] = ("table", "traffic")
+    """Arguments by which another process makes the same messages, which are attributes, too."""
+
     def __init__(
         self, table: Numbers | Callable[[], Numbers], traffic: Traffic | None = None
     ) -> None:
         self._given = table
         self.traffic = traffic
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.STATE}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]  # with the arguments of its class
 
     @classmethod
     def of(cls, messages: Iterable[Message]) -> Messages:

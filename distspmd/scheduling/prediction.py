@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from distspmd.errors import ArgumentError, ScheduleError, describe
-from distspmd.lowering import ATTRIBUTE, Lowering
+from distspmd.lowering import Lowering, lowering_of
 from distspmd.plans.cost import cost
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
@@ -82,7 +82,7 @@ def predict(lowered: Any, machine: Machine | None = None) -> Prediction:
     """
     if machine is not None and not isinstance(machine, Machine):
         raise ArgumentError(f"predict: machine={describe(machine)} is no distspmd.Machine.")
-    found = getattr(lowered, ATTRIBUTE, lowered)
+    found = lowering_of(lowered)
     if not isinstance(found, Lowering):
         at = hasattr(found, "at")
         raise ScheduleError(

@@ -12,12 +12,13 @@ from typing import Any
 from dace import SDFG
 
 from distspmd.analysis.whole_program import unchanged_control_flow
+from distspmd.dace_compat.carried import carry
 from distspmd.dace_compat.fast_graphs import quick_graphs
 from distspmd.dace_compat.settings import placed_by_us, rare_collections
 from distspmd.errors import ArgumentError, NoAssignment, NoSchedule, ScheduleError, describe
 from distspmd.layouts.dimension import is_count
 from distspmd.layouts.mesh import MOST_RANKS, Mesh
-from distspmd.lowering import ATTRIBUTE, Lowering
+from distspmd.lowering import Lowering
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.select_tilings import as_tiled
 from distspmd.pipeline import (
@@ -229,7 +230,7 @@ def lower_searched(
     notice(f"{sdfg.name}: {found.line}{' (kept from an earlier search)' * is_kept}")
     remarks = (*lowering.remarks, found.sentence)
     lowering = replace(lowering, remarks=remarks, searched=found.reason)
-    setattr(sdfg, ATTRIBUTE, lowering)
+    carry(sdfg, lowering)
     return lowering
 
 

@@ -8,23 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from dace import SDFG
-from numpy.typing import NDArray
 
 from distspmd.errors import DistSPMDError, UnsupportedProgram, describe
 from distspmd.frontend.from_torch.api import program_of
-from distspmd.frontend.from_torch.arguments import MemoryBinding
+from distspmd.frontend.from_torch.arguments import ArrayBinding
 from distspmd.frontend.from_torch.trace import trace
 from distspmd.layouts.dimension import is_count
 
 if TYPE_CHECKING:
     import onnx
-
-
-class _Arrays(MemoryBinding):
-    """Results are NumPy arrays."""
-
-    def _result(self, array: NDArray[Any], shape: tuple[int, ...], dtype: torch.dtype) -> Any:
-        return array.reshape(shape)
 
 
 def onnx_model(
@@ -65,7 +57,7 @@ def onnx_model(
         inputs = _inputs(module.inputs)
         with torch.no_grad():
             traced = trace(module.forward, inputs, list(module.inputs))
-            return program_of(traced, title, inputs, _Arrays)
+            return program_of(traced, title, inputs, ArrayBinding)
     except DistSPMDError:
         raise
     except Exception as error:

@@ -22,7 +22,12 @@ from distspmd.runtime.elsewhere import Elsewhere
 if TYPE_CHECKING:
     from dace import SDFG
 
+    from distspmd.frontend.from_torch.saved_bindings import SavedTensors
     from distspmd.frontend.from_torch.slots import Slot
+
+
+BOUND = ("shapes", "expected", "results", "structure", "draws", "indices", "types", "only_read")
+"""What a binding has besides the live objects."""
 
 
 @dataclass
@@ -92,6 +97,12 @@ class MemoryBinding:
         found = [name for name in names if _differ(self.marks.get(name, now[name]), now[name])]
         self.marks.update(now)
         return found
+
+    def saved(self) -> SavedTensors:
+        """Without the live tensors, and with all by which they are found again."""
+        from distspmd.frontend.from_torch.saved_bindings import SavedTensors
+
+        return SavedTensors.of(self, all_arrays=False)
 
     def elsewhere(self) -> MemoryBinding:
         """Without the live tensors."""
@@ -171,6 +182,19 @@ class MemoryBinding:
         if dtype in HALVES and isinstance(found, torch.Tensor):
             found = found.view(dtype)
         return found.reshape(shape if math.prod(found.shape) == math.prod(shape) else -1)
+
+
+class ArrayBinding(MemoryBinding):
+    """Results are NumPy arrays; the live tensors are of nobody else."""
+
+    def saved(self) -> SavedTensors:
+        """With the values of all tensors."""
+        from distspmd.frontend.from_torch.saved_bindings import SavedTensors
+
+        return SavedTensors.of(self, all_arrays=True)
+
+    def _result(self, array: NDArray[Any], shape: tuple[int, ...], dtype: torch.dtype) -> Any:
+        return array.reshape(shape)
 
 
 def _differ(before: Any, now: Any) -> bool:

@@ -8,6 +8,7 @@ rates are arguments (see :class:`distspmd.frontend.from_torch.slots.Slot`) and m
 from __future__ import annotations
 
 import dis
+import hashlib
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ class Assumptions:
         varying: Collection[str] = (),
         guards: Sequence[Guard] = (),
     ) -> None:
-        self.closed = closed
+        self.closed, self.function, self.varying = closed, function, varying
         self._guards = guards
         self._read = {
             (name, number): {key for key, _ in varying_settings(group, varying)}
@@ -75,11 +76,19 @@ class Assumptions:
         if now != self._known:
             for name in dict.fromkeys([*self._known, *now]):
                 before, after = (each.get(name, _Absent()) for each in (self._known, now))
-                if before is not after and not _same(before, after):
+                if before is not after and not same(before, after):
                     yield name, before, after
         for said, holds, outcome in self._guards:
             if holds() != outcome:
                 yield f"whether {said}", outcome, not outcome
+
+    def facts(self) -> dict[str, Any]:
+        """What another process can compare: values, and checksums of the code that was traced."""
+        codes = {
+            f"the code of {f.__qualname__}()": checksum_of(f.__code__) for f, _ in self._functions
+        }
+        plain = {name: value for name, value in self._known.items() if _is_plain(value)}
+        return {**plain, **codes}
 
     def changed_settings(self) -> set[str]:
         """Numbers of optimizers that are others now, by their keys in a parameter group."""
@@ -160,7 +169,8 @@ def _as_it_is(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _same(before: Any, after: Any) -> bool:
+def same(before: Any, after: Any) -> bool:
+    """Whether two values are one, also if they are not a number."""
     return bool(before == after) or (before != before and after != after)
 
 
@@ -185,6 +195,15 @@ class _Identity:
         if isinstance(self.value, torch.Tensor):
             return f"the tensor at {id(self.value):#x}"
         return getattr(self.value, "__name__", type(self.value).__name__)
+
+
+def checksum_of(code: types.CodeType) -> str:
+    """A checksum of what code does, wherever it stands."""
+    parts = [code.co_code, code.co_names, code.co_varnames, code.co_freevars]
+    for constant in code.co_consts:
+        is_code = isinstance(constant, types.CodeType)
+        parts.append(checksum_of(constant) if is_code else repr(constant))
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 def _names_read(code: types.CodeType) -> set[str]:

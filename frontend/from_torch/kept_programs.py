@@ -22,7 +22,7 @@ from distspmd.cache.entries import ensure_entry, find_entry
 from distspmd.cache.own_text import own_text
 from distspmd.codegen.build import compiler_options
 from distspmd.codegen.build_record import Build
-from distspmd.frontend.from_torch.arguments import MemoryBinding
+from distspmd.frontend.from_torch.arguments import BOUND, MemoryBinding
 from distspmd.frontend.from_torch.closures import Closed, closed_over
 from distspmd.frontend.from_torch.fingerprints import (
     Fingerprint,
@@ -46,8 +46,6 @@ _VARIANTS = 16
 """So many entries of one key are kept, which differ in the modules that were imported."""
 _OF_A_START = ("DISTSPMD_LAUNCH", "DISTSPMD_STARTED")
 """Variables that are drawn anew in each start, and decide nothing."""
-_BOUND = ("shapes", "expected", "results", "structure", "draws", "indices", "types", "only_read")
-"""What a binding has besides the live objects."""
 
 
 @dataclass
@@ -170,7 +168,7 @@ class KeptProgram:
             record = _Record(
                 lowering,
                 Path(built.library).parts[-3],
-                {name: getattr(binding, name) for name in _BOUND},
+                {name: getattr(binding, name) for name in BOUND},
                 {container: slot.name for container, slot in live.items()},
                 list(binding.without_memory),
                 {slot.name for slot in live.values() if slot.is_kept},
