@@ -30,7 +30,7 @@ from distspmd.execution.passed import FirstCall
 from distspmd.execution.resident_arguments import Residents
 from distspmd.execution.signature import Signature
 from distspmd.layouts.layout import Layout
-from distspmd.lowering import Lowering, PlannedMemlet, Reason, lowering_of
+from distspmd.lowering import Graphs, Lowering, PlannedMemlet, Reason, lowering_of
 from distspmd.plans.row_exchange import RowExchange
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.collective_resource import Closing
@@ -484,7 +484,8 @@ class Program(Closing):
         ]
 
     def _repr_html_(self) -> str:
-        return replace(self.lowering, sdfg=self.graph and self.graph())._repr_html_()
+        graph = self.graph and self.graph()
+        return replace(self.lowering, graphs=graph and Graphs(graph))._repr_html_()
 
     def reset_statistics(self) -> None:
         """Count from zero again."""
