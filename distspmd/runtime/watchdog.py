@@ -22,6 +22,7 @@ from distspmd.errors import ArgumentError, CacheError
 from distspmd.runtime.allocation import launched_ranks, ranks_of_node
 from distspmd.runtime.board import Board, Posted, job_key, process, remove_old_boards, where
 from distspmd.runtime.standing import Standing, elsewhere_text, ranks_text
+from distspmd.runtime.stopped import Job, watch_behind_python, watch_job
 
 VARIABLE = "DISTSPMD_TIMEOUT"
 DEFAULT_SECONDS = 1800.0
@@ -89,7 +90,7 @@ def start() -> None:
     if _running is None:
         _running = _Watchdog()
         _running.start()
-        atexit.register(end)
+        atexit.register(end_with_python)
 
 
 def start_on_ranks() -> None:
@@ -102,6 +103,14 @@ def end() -> None:
     """Put on the board that this rank ends: others that wait for it learn of it."""
     if _running is not None and _running.pid == os.getpid():
         _running.leave()
+
+
+def end_with_python() -> None:
+    """The same; and see to it that MPI_Finalize, which comes then, does not wait for ever."""
+    end()
+    if _running is not None and _running.pid == os.getpid() and _running.waits_at_the_end():
+        with suppress(ArgumentError):
+            watch_behind_python(limit())
 
 
 _running: _Watchdog | None = None
@@ -138,6 +147,8 @@ class _Watchdog(threading.Thread):
             passed, last = min(now - last, 2 * _INTERVAL), now
             with suppress(CacheError, OSError, RuntimeError):
                 self._look(passed)
+        if self.seconds and self.waits_at_the_end():  # in a call of MPI.Finalize()
+            watch_job(Job(self.pid, self.seconds), self.waits_at_the_end)
 
     def _end_alone(self) -> None:
         """End this rank: its launcher was killed, which can no longer do so."""
@@ -160,6 +171,14 @@ class _Watchdog(threading.Thread):
                 self._post()
                 assert self._board is not None
                 self._board.remove_if_all_ended(self._of_node)
+
+    def waits_at_the_end(self) -> bool:
+        """Whether MPI has not been finalized, which this rank will then do with the others."""
+        if self._board is None:
+            return False
+        from mpi4py import MPI
+
+        return not MPI.Is_finalized()
 
     # -- this rank ------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +69,28 @@ if how == "works long":  # longer than the others wait, but in a call
     plan, doubled.lower = doubled.lower, lambda *a, **k: (time.sleep(8), plan(*a, **k))[1]
     call()
     print("the end")
+    sys.exit(0)
+if how == "stopped at the end":
+    if odd:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    sys.exit(0)
+if how == "stopped behind Python":
+
+    class Stops:
+        """It goes when Python has ended, and MPI has not."""
+
+        stop = staticmethod(partial(os.kill, os.getpid(), signal.SIGSTOP))
+
+        def __del__(self):
+            self.stop()
+
+    if odd:
+        sys.modules["stops"] = Stops()
+    sys.exit(0)
+if how == "stopped while others finalize":
+    if odd:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    MPI.Finalize()
     sys.exit(0)
 if odd:
     if how == "exits":

@@ -72,6 +72,36 @@ def test_a_rank_that_does_not_answer_ends_all_when_the_time_is_up(
     assert text in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("how", "ranks"),
+    [
+        ("stopped at the end", 2),
+        pytest.param("stopped at the end", 3, marks=pytest.mark.slow),
+        ("stopped behind Python", 3),
+        pytest.param("stopped behind Python", 2, marks=pytest.mark.slow),
+        pytest.param("stopped while others finalize", 3, marks=pytest.mark.slow),
+    ],
+)
+def test_a_rank_that_is_stopped_while_others_finalize_ends_all(
+    how: str, ranks: int, launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(watchdog.VARIABLE, PATIENCE)
+    done = launch(RANKS / "ending.py", how, ranks=ranks, check=False)
+    assert done.returncode not in (0, launching.TIMED_OUT)
+    assert done.stderr.count("distspmd: ") == 1, done.stderr
+    assert "distspmd: rank 1 (process " in done.stderr
+    assert "is stopped" in done.stderr
+    assert "DISTSPMD_TIMEOUT is 3" in done.stderr
+
+
+def test_a_rank_that_ends_long_before_others_is_left_alone(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(watchdog.VARIABLE, "1")
+    code = "import distspmd, time\nfrom mpi4py import MPI\ntime.sleep(5 * MPI.COMM_WORLD.rank)"
+    assert launch(code, ranks=2).stderr == ""
+
+
 def test_a_rank_that_works_in_a_call_is_waited_for(
     launch: Launch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
