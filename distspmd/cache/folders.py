@@ -84,6 +84,17 @@ def temporary_root(parent: str | None = None) -> Path:
     return folder
 
 
+def room_text(folder: Path) -> str:
+    """How much room there is in a folder, or in the one above it that is there; a clause."""
+    while not folder.is_dir() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        held = os.statvfs(folder)
+    except OSError as problem:
+        return f"{folder} cannot be used: {problem.strerror}"
+    return f"{folder} has {held.f_bavail * held.f_frsize / 1e6:,.1f} MB left"
+
+
 def own_complaint(folder: Path) -> str | None:
     """Why others could put something into a folder or take it away; None if only its user can."""
     return _complaint(folder, os.geteuid())

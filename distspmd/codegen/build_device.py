@@ -42,7 +42,7 @@ from distspmd.dace_compat.fast_graphs import quick_graphs
 from distspmd.dace_compat.inner_results import rename_inner_results
 from distspmd.dace_compat.settings import linked_to, quiet
 from distspmd.dace_compat.wide_indices import wide_indices
-from distspmd.errors import ArgumentError, CompilationError, ToolchainError, UnsupportedProgram
+from distspmd.errors import ArgumentError, ToolchainError, UnsupportedProgram
 from distspmd.lowering import Lowering
 from distspmd.nodes import blas_products, lapack
 from distspmd.nodes.device_kernels import PREAMBLE
@@ -50,6 +50,7 @@ from distspmd.nodes.device_products import can_call_cublas
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.nodes.fetched_memlet import FetchedMemlet
 from distspmd.runtime import compiler_processes, toolchain
+from distspmd.runtime.compiler_failures import compilation_error
 from distspmd.runtime.device_products import find_products
 from distspmd.runtime.devices import DeviceBuild, DeviceKind, build_device_library, device_kind
 
@@ -228,8 +229,6 @@ def _compile(program: SDFG, folder: Path, commands: _Commands, kind: DeviceKind,
         using = [*needs.linking, str(own), rpath, *kind.linking()]
         done = compiler_processes.run_command([*link, *using])
     if done.returncode != 0:
-        raise CompilationError(
-            f"the program {program.name!r} does not compile for the device {kind.name!r}:\n"
-            f"{done.stderr}"
-        )
+        what = f"for the device {kind.name!r} the program {program.name!r}"
+        raise compilation_error(what, done, library.parent)
     return library

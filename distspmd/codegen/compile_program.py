@@ -36,6 +36,7 @@ from distspmd.dace_compat.environments import folder_of
 from distspmd.errors import CacheError, CompilationError
 from distspmd.runtime import compiler_processes
 from distspmd.runtime.compile_runtime import version
+from distspmd.runtime.compiler_failures import compilation_error, is_in_code
 from distspmd.runtime.toolchain import Compiler
 
 RUNTIME = Path(dace.__file__).parent / "runtime" / "include"
@@ -73,11 +74,18 @@ def compile_program(program: SDFG, folder: Path, compiler: Compiler, share: bool
             return _by_cmake(program, objects, folder)
         return _by_commands(program.name, objects, folder, (needs, compiler, share))
     except DaceCompilationError as error:
-        raise CompilationError(
-            f"the program {program.name!r} does not compile:\n{error}\n"
-            "Its SDFG may use something that DaCe cannot generate; "
-            "'distspmd doctor' tests the compiler."
-        ) from None
+        done = subprocess.CompletedProcess(["cmake"], 1, "", str(error))
+        raise _error(program.name, done, folder) from None
+
+
+def _error(name: str, done: subprocess.CompletedProcess[str], folder: Path) -> CompilationError:
+    return compilation_error(
+        f"the program {name!r}",
+        done,
+        folder,
+        "Its SDFG may use something that DaCe cannot generate; 'distspmd doctor' tests the "
+        "compiler.",
+    )
 
 
 def callable_code(code: str, name: str) -> str:
@@ -105,7 +113,7 @@ def _by_commands(
     name: str, objects: Sequence[CodeObject], folder: Path, using: tuple[Needs, Compiler, bool]
 ) -> Path:
     needs, compiler, share = using
-    folder, library = folder / "src" / "cpu", folder / "build" / f"lib{name}.so"
+    build, folder, library = folder, folder / "src" / "cpu", folder / "build" / f"lib{name}.so"
     folder.mkdir(parents=True)
     library.parent.mkdir(parents=True)
     linked = [code for code in objects if code.linkable]
@@ -119,7 +127,9 @@ def _by_commands(
         done = _compile_files(files, library, needs, compiler)
         if done.returncode == 0:
             return library
-    raise DaceCompilationError(done.stderr)  # of the code that was not split
+        if not is_in_code(done):
+            break
+    raise _error(name, done, build)  # of the code that was not split
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,13 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from distspmd.cache.folders import room_text
 from distspmd.codegen.build_record import Build
 from distspmd.errors import (
     ArgumentError,
@@ -109,6 +111,8 @@ def load_together(
             error = problem
         except Exception as problem:
             error = CompilationError(f"code generation failed: {type(problem).__name__}: {problem}")
+            if isinstance(problem, OSError):
+                error = CompilationError(f"{error}; {room_text(Path(problem.filename or '.'))}")
             error.__cause__ = problem
     agreement.wait(error)
     if agreement.driver is not None:

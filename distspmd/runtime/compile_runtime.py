@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 
 from distspmd.cache.entries import ensure_entry
-from distspmd.errors import CompilationError
 from distspmd.runtime import compiler_processes
+from distspmd.runtime.compiler_failures import compilation_error
 from distspmd.runtime.toolchain import MPI, Compiler, find_compiler, find_mpi, home
 
 INCLUDE = Path(__file__).parent / "include"
@@ -68,9 +68,7 @@ def _compile(mpi: MPI, compiler: Compiler, work: Path) -> None:
             [*start, "-shared", *objects, "-o", str(library)], environ
         )
     if done.returncode != 0:
-        raise CompilationError(
-            f"the runtime does not compile: {shlex.join(done.args)}\n{done.stderr}"
-        )
+        raise compilation_error("the runtime", done, work)
 
 
 @cache

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
 from distspmd.cache.entries import ensure_entry
-from distspmd.errors import CompilationError
 from distspmd.runtime import compiler_processes, cuda_toolkit, toolchain
 from distspmd.runtime.compile_runtime import version
+from distspmd.runtime.compiler_failures import compilation_error
 from distspmd.runtime.devices import EMULATION, DeviceKind, build_device_library
 
 VARIABLE = "DISTSPMD_CUBLAS"
@@ -55,10 +54,8 @@ def _build_emulated(kind: DeviceKind) -> Path:
         command = [*start, str(source), "-o", str(folder / _BUILT), *linking]
         done = compiler_processes.run_command(command)
         if done.returncode != 0:
-            raise CompilationError(
-                "the library of products of the emulated device does not compile: "
-                f"{shlex.join(done.args)}\n{done.stderr}"
-            )
+            what = "the library of products of the emulated device"
+            raise compilation_error(what, done, folder)
         return [_BUILT]
 
     return ensure_entry("device", key, make, compiler_processes.goes_on) / _BUILT

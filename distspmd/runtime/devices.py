@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import re
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distspmd.cache.entries import ensure_entry
-from distspmd.errors import ArgumentError, CompilationError, DeviceError, ToolchainError
+from distspmd.errors import ArgumentError, DeviceError, ToolchainError
 from distspmd.runtime import compiler_processes, cuda_toolkit, dlpack
 from distspmd.runtime.compile_runtime import INCLUDE, version
+from distspmd.runtime.compiler_failures import compilation_error
 from distspmd.runtime.device_library import MAKE_ROOM, address_of, load
 from distspmd.runtime.toolchain import Compiler, find_compiler
 
@@ -213,10 +213,7 @@ def _compile(kind: DeviceKind, compiler: Compiler, start: Sequence[str], folder:
         link = [*compiler.command, "-shared", *objects, *out, *kind.linking()]
         done = compiler_processes.run_command(link)
     if done.returncode != 0:
-        raise CompilationError(
-            f"the library of the device {kind.name!r} does not compile: "
-            f"{shlex.join(done.args)}\n{done.stderr}"
-        )
+        raise compilation_error(f"the library of the device {kind.name!r}", done, folder)
 
 
 class Device:

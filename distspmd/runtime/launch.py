@@ -22,6 +22,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
+from distspmd.cache.folders import room_text
 from distspmd.errors import LaunchError, describe, shorten
 from distspmd.layouts.mesh import MOST_RANKS
 from distspmd.runtime import guard
@@ -30,7 +31,7 @@ from distspmd.runtime.banners import errors_without_banners, without_banners
 from distspmd.runtime.board import MARK, stood, where
 from distspmd.runtime.roll import VARIABLE as ROLL
 from distspmd.runtime.roll import Roll, called_roll
-from distspmd.runtime.segments import placed_segments, room_text
+from distspmd.runtime.segments import placed_segments
 from distspmd.runtime.standing import ranks_text
 from distspmd.runtime.toolchain import MPI, find_mpi, home, tool_path
 from distspmd.runtime.tracebacks import is_full
@@ -375,7 +376,7 @@ def _killed_text(mpi: MPI, number: int) -> str:
     """That a signal has ended mpiexec, and what may have sent it."""
     causes = {
         signal.SIGKILL: "by somebody, or by the system because memory ran out",
-        signal.SIGBUS: f"most likely a file in shared memory had no room: {room_text()}",
+        signal.SIGBUS: f"most likely shared memory had no room: {room_text(Path('/dev/shm'))}",
     }
     cause = causes.get(signal.Signals(number), "")
     name = signal.Signals(number).name

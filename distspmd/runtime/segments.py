@@ -50,15 +50,6 @@ def placed_segments(mpi: MPI, environ: Mapping[str, str]) -> Iterator[dict[str, 
         yield settings
 
 
-def room_text(folder: Path = _SHARED) -> str:
-    """How much room a folder has, as a sentence without its end."""
-    try:
-        held = os.statvfs(folder)
-    except OSError as problem:
-        return f"{folder} cannot be used: {problem.strerror}"
-    return f"{folder} has {held.f_bavail * held.f_frsize / 1e6:.1f} MB left"
-
-
 def remove_unused_segments(folder: Path = _SHARED) -> None:
     """Remove the user's files of Open MPI that no process maps, of which all must be seen.
 

@@ -11,7 +11,6 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 
 _FIRST = 10.0
@@ -123,16 +122,15 @@ class Job:
         return {pid: found[pid][1] for pid in below if pid in found}
 
 
-def watch_job(job: Job, goes_on: Callable[[], bool]) -> None:
-    """Look at a job again and again, as long as something goes on."""
+def watch_job(job: Job) -> None:
+    """Look at a job again and again, until the process is gone that is known."""
     last = time.monotonic()
     between = min(max(job.limit / 20, _LEAST), _MOST)
-    while goes_on():
+    while job.goes_on:
         time.sleep(between)
         now = time.monotonic()
         passed, last = min(now - last, 2 * between), now  # whoever is suspended has not waited
-        if goes_on():
-            job.look(passed)
+        job.look(passed)
 
 
 def _launcher(pid: int) -> int:
@@ -182,5 +180,4 @@ def _began(pid: int) -> str:
 
 
 if __name__ == "__main__":
-    _job = Job(int(sys.argv[1]), float(sys.argv[2]))
-    watch_job(_job, lambda: _job.goes_on)
+    watch_job(Job(int(sys.argv[1]), float(sys.argv[2])))

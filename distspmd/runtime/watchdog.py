@@ -22,7 +22,7 @@ from distspmd.errors import ArgumentError, CacheError
 from distspmd.runtime.allocation import launched_ranks, ranks_of_node
 from distspmd.runtime.board import Board, Posted, job_key, process, remove_old_boards, where
 from distspmd.runtime.standing import Standing, elsewhere_text, ranks_text
-from distspmd.runtime.stopped import Job, watch_behind_python, watch_job
+from distspmd.runtime.stopped import watch_behind_python
 
 VARIABLE = "DISTSPMD_TIMEOUT"
 DEFAULT_SECONDS = 1800.0
@@ -147,8 +147,6 @@ class _Watchdog(threading.Thread):
             passed, last = min(now - last, 2 * _INTERVAL), now
             with suppress(CacheError, OSError, RuntimeError):
                 self._look(passed)
-        if self.seconds and self.waits_at_the_end():  # in a call of MPI.Finalize()
-            watch_job(Job(self.pid, self.seconds), self.waits_at_the_end)
 
     def _end_alone(self) -> None:
         """End this rank: its launcher was killed, which can no longer do so."""

@@ -60,6 +60,27 @@ told = str(caught.value)
 assert told.startswith("the program 'said' does not compile:")
 assert "error: " in told and "not_declared" in told and "distspmd doctor" in told
 assert len(asked) == 1
+
+def fails(script):
+    works = 'case "$*" in *--version*|*header*) exec g++ "$@";; esac'  # it compiles no program
+    with open("compiler", "w") as file:
+        file.write(f"#!/bin/sh\\n{works}\\n{script}\\n")
+    os.chmod("compiler", 0o755)
+    os.environ["CXX"] = os.path.abspath("compiler")
+    with pytest.raises(CompilationError) as caught:
+        distspmd.compile(program("y = 3 * x;"), comm)
+    assert "SDFG may use something" not in str(caught.value), caught.value
+    return str(caught.value)
+
+told = fails("kill -9 $$")
+assert told.startswith("the program 'said' does not compile: ")
+assert "compiler was ended by SIGKILL (by somebody, or by the system because memory" in told
+assert " MB left." in told
+told = fails("exit 5")
+assert "compiler ended with code 5 and names no error in the code" in told
+told = fails("echo 'final link failed: No space left on device' >&2; exit 1")
+assert "compiler found no room for what it writes" in told
+assert "Make room there" in told
 """,
         ranks=1,
     )

@@ -87,11 +87,6 @@ if how == "stopped behind Python":
     if odd:
         sys.modules["stops"] = Stops()
     sys.exit(0)
-if how == "stopped while others finalize":
-    if odd:
-        os.kill(os.getpid(), signal.SIGSTOP)
-    MPI.Finalize()
-    sys.exit(0)
 if odd:
     if how == "exits":
         sys.exit(0)

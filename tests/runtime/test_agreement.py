@@ -79,7 +79,6 @@ def test_a_rank_that_does_not_answer_ends_all_when_the_time_is_up(
         pytest.param("stopped at the end", 3, marks=pytest.mark.slow),
         ("stopped behind Python", 3),
         pytest.param("stopped behind Python", 2, marks=pytest.mark.slow),
-        pytest.param("stopped while others finalize", 3, marks=pytest.mark.slow),
     ],
 )
 def test_a_rank_that_is_stopped_while_others_finalize_ends_all(
