@@ -10,10 +10,14 @@ import os
 import pwd
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from distspmd.errors import CacheError
+
+SHARED = "DISTSPMD_SHARED_MEMORY"
+"""The variable that tells the ranks of a launch of a folder for shared memory that is not
+``/dev/shm``."""
 
 _PRIVATE = 0o700
 _USERS = Path("/proc/self/uid_map")
@@ -82,6 +86,11 @@ def temporary_root(parent: str | None = None) -> Path:
     _refuse(own_complaint(folder), "Remove it, or set TMPDIR to another folder.")
     _close(folder)
     return folder
+
+
+def shared_place(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where files lie that are memory which processes share."""
+    return Path(environ.get(SHARED) or "/dev/shm")
 
 
 def room_text(folder: Path) -> str:

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from distspmd.cache.folders import temporary_root
+from distspmd.cache.folders import shared_place, temporary_root
 from distspmd.errors import CacheError
 from distspmd.runtime.standing import ranks_text
 
@@ -28,7 +28,6 @@ MARK = "DISTSPMD_LAUNCH"
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID")
 """Variables that tell a process its rank; the first that is set is the one of its launcher."""
 
-_SHARED = Path("/dev/shm")
 _OLD = 600.0
 """Seconds after which a board without living ranks is removed."""
 
@@ -94,12 +93,16 @@ def where(told: Mapping[int, str]) -> list[str]:
 class Board:
     """The board of the job with a key, on this node.
 
+    Args:
+        key: of :func:`job_key`.
+        place: where shared memory is; that of this process where left out.
+
     Raises:
         CacheError: there is no place for it.
     """
 
-    def __init__(self, key: str) -> None:
-        self.folder = boards_folder() / key
+    def __init__(self, key: str, place: Path | None = None) -> None:
+        self.folder = boards_folder(place) / key
 
     def post(self, rank: int, posted: Posted) -> None:
         """Replace what a rank has on the board."""
@@ -152,22 +155,23 @@ class Board:
             self.remove()
 
 
-def boards_folder() -> Path:
+def boards_folder(place: Path | None = None) -> Path:
     """A folder in memory that belongs to this user alone.
 
     Raises:
         CacheError: somebody else has it, or it cannot be made.
     """
-    shared = str(_SHARED) if os.access(_SHARED, os.W_OK) else None
+    place = place or shared_place()
+    shared = str(place) if os.access(place, os.W_OK) else None
     folder = temporary_root(shared) / "boards"
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder
 
 
-def stood(mark: str) -> dict[int, str]:
+def stood(mark: str, place: Path) -> dict[int, str]:
     """What each rank of a launch does now, by rank, as far as its board tells; it is taken away."""
     with suppress(CacheError, OSError):
-        board = Board(job_key(mark))
+        board = Board(job_key(mark), place)
         told = board.told()
         board.remove()
         return told

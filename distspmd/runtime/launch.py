@@ -22,7 +22,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
-from distspmd.cache.folders import room_text
+from distspmd.cache.folders import room_text, shared_place
 from distspmd.errors import LaunchError, describe, shorten
 from distspmd.layouts.mesh import MOST_RANKS
 from distspmd.runtime import guard
@@ -131,6 +131,7 @@ class Running:
         begun: when, on the clock that never goes back.
         mpi: whose ranks they are.
         roll: which of them have come and ended.
+        memory: where what they share lies.
     """
 
     program: tuple[str, ...]
@@ -139,6 +140,7 @@ class Running:
     begun: float
     mpi: MPI
     roll: Roll
+    memory: Path
 
     def verdict(self, code: int) -> tuple[int, str]:
         """The return code of the launch, and what is to be said of it, from that of mpiexec."""
@@ -152,7 +154,7 @@ class Running:
     def end(self) -> None:
         """End all that is left of it."""
         _end(self.process, self.mark)
-        stood(self.mark)
+        stood(self.mark, self.memory)
 
 
 @contextmanager
@@ -186,7 +188,7 @@ def running(
     begun = time.monotonic()
     with ExitStack() as stack:
         if not is_job(given):
-            given = {**stack.enter_context(placed_segments(mpi, given)), **given}
+            given = {**stack.enter_context(placed_segments(mpi, ranks)), **given}
         roll = stack.enter_context(called_roll(ranks))
         around = environment(mpi, ranks, threads=threads, environ=given) | {ROLL: roll.address}
         command = [str(mpi.mpiexec), "-n", str(ranks), *_exported(mpi, around)]
@@ -206,7 +208,7 @@ def running(
         except OSError as error:
             raise LaunchError(f"cannot start {command[0]}: {error}") from None
         stack.enter_context(_guarded(f"launcher:{process.pid}"))
-        run = Running(program, mark, process, begun, mpi, roll)
+        run = Running(program, mark, process, begun, mpi, roll, shared_place(given))
         stack.callback(run.end)
         yield run
 
@@ -354,7 +356,7 @@ def _waited(run: Running, timeout: float | None) -> tuple[int, Mapping[int, str]
         with _ended_by_signals():
             return run.process.wait(timeout), None
     except subprocess.TimeoutExpired:
-        return TIMED_OUT, stood(run.mark)
+        return TIMED_OUT, stood(run.mark, run.memory)
     except KeyboardInterrupt:
         _tell_end("an interrupt from the keyboard")
         raise

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from distspmd.cache.folders import temporary_root
+from distspmd.cache.folders import SHARED, room_text, shared_place, temporary_root
 from distspmd.cache.scratch import scratch_folder
 from distspmd.errors import CacheError
 from distspmd.runtime.toolchain import MPI
@@ -31,23 +32,63 @@ _ALL_PROCESSES = "pid:[4026531836]"
 """The first namespace of processes: in it all processes of the machine are seen."""
 
 
+_OF_LAUNCH, _OF_RANK = 20e6, 4e6
+"""Bytes: Open MPI makes no file where less room is left than for one of 17 MB; ranks fill about a
+quarter of theirs."""
+
+
 @contextmanager
-def placed_segments(mpi: MPI, environ: Mapping[str, str]) -> Iterator[dict[str, str]]:
+def placed_segments(mpi: MPI, ranks: int) -> Iterator[dict[str, str]]:
     """Settings by which an MPI makes its files in a folder of one launch, which is removed then.
 
-    If this process is killed, the next launch removes it. Nothing is set where ranks may be on
-    other machines.
+    If this process is killed, the next launch removes it. Where ``/dev/shm`` has no room for the
+    ranks, as in containers, the folder is among temporary files, which is said.
     """
     with ExitStack() as stack:
         settings: dict[str, str] = {}
-        if mpi.kind == "openmpi" and _SHARED.is_dir():
+        if mpi.kind == "openmpi":
             with suppress(CacheError, OSError):  # somebody else has it, or there is no room
-                remove_unused_segments()
-                root = temporary_root(str(_SHARED)) / "work"
-                folder = stack.enter_context(scratch_folder(root))
+                if _SHARED.is_dir():
+                    remove_unused_segments()
+                root, told = _place(ranks)
+                sys.stderr.write(told)
+                folder = stack.enter_context(scratch_folder(root / "work"))
                 settings = {f"OMPI_MCA_{part}_backing_directory": str(folder) for part in _PARTS}
                 settings[_OF_LAUNCHER] = str(folder)
+                if told:
+                    settings[SHARED] = str(root.parent)
         yield settings
+
+
+def _place(ranks: int) -> tuple[Path, str]:
+    """Where the shared memory of ranks lies, and what is to be said of it.
+
+    Raises:
+        CacheError: somebody else has the folder.
+    """
+    needed = _OF_LAUNCH + ranks * _OF_RANK
+    if free_bytes(_SHARED) < needed:
+        other = temporary_root()
+        if free_bytes(other) >= needed:
+            return other, (
+                f"distspmd: {room_text(_SHARED)}, and {ranks} rank(s) need about {needed / 1e6:.0f}"
+                f": their shared memory is in {other}, which may be slower. (docker run "
+                "--shm-size=1g makes room.)\n"
+            )
+    return temporary_root(str(_SHARED)), ""
+
+
+def free_bytes(folder: Path | None = None) -> int:
+    """Bytes that shared memory has room for; without room, MPI ends or waits for ever.
+
+    Args:
+        folder: in which it is; that of this rank where left out.
+    """
+    try:
+        held = os.statvfs(folder or shared_place())
+    except OSError:
+        return 0 if folder else sys.maxsize
+    return held.f_bavail * held.f_frsize
 
 
 def remove_unused_segments(folder: Path = _SHARED) -> None:

@@ -7,8 +7,6 @@ the kernel.
 
 from __future__ import annotations
 
-import os
-import sys
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ from distspmd.layouts.intervals import Box
 from distspmd.plans.encoding import Storage
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.plan import Plan, Step
+from distspmd.runtime.segments import free_bytes
 
 Tile = NDArray[Any]
 
@@ -169,15 +168,6 @@ class SharedNode:
 def _segment_bytes(ranks: int, packet: int, slots: int) -> int:
     """Bytes of a rank's segment: its packets, counters, envelopes, and records of the slots."""
     return slots * (packet + 8 * (1 + 2 * ranks)) + ranks * (3 * _ALIGNMENT + 8 * slots)
-
-
-def free_bytes() -> int:
-    """Bytes that shared memory has room for; without room, MPI ends or waits for ever."""
-    try:
-        held = os.statvfs("/dev/shm")
-    except OSError:
-        return sys.maxsize
-    return held.f_bavail * held.f_frsize
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,7 +232,7 @@ def test_a_timeout_is_on_unless_it_is_0() -> None:
 
 
 def test_a_board_has_what_was_posted_last(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(board, "boards_folder", lambda: tmp_path)
+    monkeypatch.setattr(board, "boards_folder", lambda place: tmp_path)
     job = Board("job")
     assert job.all() == {}
     first = posted(text="runs", counts={"a": 2}, waits=("a", 2, 0), members=(0, 1))
@@ -255,7 +255,7 @@ def test_a_board_has_what_was_posted_last(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_a_rank_that_ends_looks_no_further_than_one_that_is_left(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(board, "boards_folder", lambda: tmp_path)
+    monkeypatch.setattr(board, "boards_folder", lambda place: tmp_path)
     job, looked = Board("job"), []
     for rank in range(10):
         job.post(rank, posted(ended=rank != 7))
@@ -283,7 +283,7 @@ def test_ranks_that_wait_take_turns_in_looking_at_the_others(members: int, at_on
 def test_what_a_board_holds_that_is_no_post_is_left_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(board, "boards_folder", lambda: tmp_path)
+    monkeypatch.setattr(board, "boards_folder", lambda place: tmp_path)
     job = Board("job")
     job.post(0, posted())
     for rank, text in enumerate(["", "{}", "[1]", '{"pid": 1}', "\xff"], start=1):
@@ -294,7 +294,7 @@ def test_what_a_board_holds_that_is_no_post_is_left_out(
 def test_the_folder_of_boards_is_the_users_own(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(board, "_SHARED", tmp_path)
+    monkeypatch.setenv("DISTSPMD_SHARED_MEMORY", str(tmp_path))
     folder = board.boards_folder()
     assert folder.parent.parent == tmp_path
     folder.rmdir()
@@ -302,7 +302,7 @@ def test_the_folder_of_boards_is_the_users_own(
     folder.parent.touch()
     with pytest.raises(CacheError):
         board.boards_folder()
-    assert board.stood("mark") == {}
+    assert board.stood("mark", tmp_path) == {}
 
 
 def test_a_shell_that_runs_a_rank_is_of_the_same_job(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import mmap
 import os
 import platform
+import shutil
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -13,6 +16,7 @@ import pytest
 from distspmd.runtime import segments
 from distspmd.runtime.launch import launch
 from distspmd.runtime.segments import remove_unused_segments
+from distspmd.runtime.toolchain import find_mpi
 
 HOST = platform.node().partition(".")[0]
 
@@ -63,3 +67,66 @@ def test_a_launch_is_not_hindered_by_what_a_killed_one_of_its_number_has_left(
     if done.stdout.strip():  # of Open MPI 5
         assert folder.parent != Path(tempfile.gettempdir())
     assert not folder.exists()
+
+
+SMALL = """
+mount -t tmpfs -o size=64m tmpfs /dev/shm
+head -c 70000000 /dev/zero > /dev/shm/filler 2>/dev/null
+exec "$@"
+"""
+"""A container as Docker makes it, whose shared memory is full."""
+
+
+def cannot_mount() -> str:
+    """Why there can be no such container here, if so."""
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        return "file systems are mounted by root alone"
+    tried = subprocess.run([*APART, "true"], capture_output=True, check=False)
+    return "" if tried.returncode == 0 else "this machine allows no namespaces"
+
+
+APART = ("unshare", "--mount", "--propagation", "private")
+
+MOVES = """
+import numpy as np
+from mpi4py import MPI
+import distspmd
+from distspmd import Layout, Mesh
+from distspmd.runtime.board import Board, job_key
+
+comm = MPI.COMM_WORLD
+mesh = Mesh(x=4)
+rows, columns = Layout.parse("[2{x}8, 8]", mesh), Layout.parse("[8, 2{x}8]", mesh)
+given = np.arange(64.0).reshape(8, 8)
+tile = distspmd.allocate(comm, (2, 8), "float64")
+tile[:] = given[2 * comm.rank : 2 * comm.rank + 2]
+np.testing.assert_array_equal(
+    distspmd.redistribute(comm, tile, rows, columns), given[:, 2 * comm.rank : 2 * comm.rank + 2]
+)
+comm.Barrier()
+assert len(Board(job_key()).all()) == 4
+print(f"right {comm.rank}\\n", end="")
+"""
+
+
+@pytest.mark.skipif(bool(cannot_mount()), reason=cannot_mount() or "it can be mounted")
+def test_ranks_start_and_share_memory_where_dev_shm_is_full(tmp_path: Path) -> None:
+    if find_mpi().kind != "openmpi":
+        pytest.skip("MPICH chooses the place of its files itself")
+    program = tmp_path / "moves.py"
+    program.write_text(MOVES)
+    command = [sys.executable, "-m", "distspmd", "run", program, "-n", "4"]
+    done = subprocess.run(
+        [*APART, "bash", "-c", SMALL, "bash", *command],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split("\n")) == ["", *(f"right {rank}" for rank in range(4))]
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert "/dev/shm has 0.0 MB left, and 4 rank(s) need about 36" in done.stderr
+    assert f"their shared memory is in {tmp_path}/distspmd-" in done.stderr
+    assert not [*tmp_path.glob("distspmd-*/work/*")]
