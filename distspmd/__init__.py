@@ -34,7 +34,7 @@ from distspmd.errors import (
     ToolchainError,
     UnsupportedProgram,
 )
-from distspmd.runtime import watchdog
+from distspmd.runtime import mpi_settings, watchdog
 from distspmd.runtime.errors_together import end_all_on_exception
 
 if TYPE_CHECKING:
@@ -202,6 +202,7 @@ def __getattr__(name: str) -> Any:
     return found
 
 
+mpi_settings.set_before_init()
 end_all_on_exception()
 follow_dace()
 watchdog.start_on_ranks()

