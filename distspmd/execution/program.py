@@ -9,17 +9,14 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from distspmd.cache.folders import room_text
 from distspmd.codegen.build_record import Build
 from distspmd.errors import (
     ArgumentError,
-    CompilationError,
     DeviceError,
     DistSPMDError,
     listed,
@@ -36,6 +33,7 @@ from distspmd.lowering import Graphs, Lowering, PlannedMemlet, Reason, lowering_
 from distspmd.plans.row_exchange import RowExchange
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.collective_resource import Closing
+from distspmd.runtime.compiler_failures import generation_error
 from distspmd.runtime.engine import Statistics
 from distspmd.runtime.notices import warn
 
@@ -110,10 +108,7 @@ def load_together(
         except DistSPMDError as problem:
             error = problem
         except Exception as problem:
-            error = CompilationError(f"code generation failed: {type(problem).__name__}: {problem}")
-            if isinstance(problem, OSError):
-                error = CompilationError(f"{error}; {room_text(Path(problem.filename or '.'))}")
-            error.__cause__ = problem
+            error = generation_error(problem)
     agreement.wait(error)
     if agreement.driver is not None:
         assert made is not None

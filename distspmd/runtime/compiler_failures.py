@@ -54,6 +54,16 @@ def compilation_error(
     return CompilationError("\n".join(filter(None, [*lines, said, f"{remedy} It ran: {command}"])))
 
 
+def generation_error(problem: Exception) -> CompilationError:
+    """The error of code that could not be generated or written, with the room of its folder."""
+    told = f"code generation failed: {type(problem).__name__}: {problem}"
+    if isinstance(problem, OSError):
+        told += f"; {room_text(Path(problem.filename or '.'))}"
+    error = CompilationError(told)
+    error.__cause__ = problem
+    return error
+
+
 def _around(done: subprocess.CompletedProcess[str]) -> str:
     """What in its surroundings has ended a compiler, if that is known; continues a sentence."""
     said = done.stderr or ""
