@@ -25,6 +25,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import sympy
 from dace import SDFG, SDFGState, symbolic
 from dace.sdfg import nodes
 from dace.sdfg.state import (
@@ -152,13 +153,31 @@ class _Walk:
     def _branches(self, block: ConditionalBlock) -> None:
         self._prove_reads(block.get_meta_read_memlets(self.sdfg.arrays, True), block)
         before, found = self.holdings.validity, []
-        for _, branch in block.branches:
+        for condition, branch in block.branches:
+            taken = True if condition is None else self._decided(condition.as_string)
+            if taken is False:
+                continue
             self.holdings.validity = before.copy()
             self._region(branch)
             found.append(self.holdings.validity)
-        if all(condition is not None for condition, _ in block.branches):
+            if taken:
+                break
+        else:
             found.append(before)
         self.holdings.validity = _joined(found)
+
+    def _decided(self, condition: str) -> bool | None:
+        """What a condition is by the values of symbols; None where the run or the rank decides."""
+        try:
+            found = symbolic.pystr_to_symbolic(condition)
+            names = {symbol.name: symbol for symbol in found.free_symbols}
+            values = {symbol: self.on_ranks.values[name] for name, symbol in names.items()}
+        except (KeyError, TypeError, ValueError, SyntaxError, AttributeError, sympy.SympifyError):
+            return None
+        if any(len(set(each.tolist())) > 1 for each in values.values()):
+            return None
+        known = found.subs({symbol: int(each[0]) for symbol, each in values.items()})
+        return bool(known) if known in (sympy.true, sympy.false) else None
 
     def _loop(self, loop: LoopRegion) -> None:
         """Walk through a loop: by the values of its variable where they choose what is touched."""
