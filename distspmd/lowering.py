@@ -332,6 +332,13 @@ class Lowering:
         )
 
     @property
+    def asked(self) -> tuple[tuple[tuple[str, tuple[int, ...]], ...], tuple[str, ...], bool]:
+        """What a user has asked of it: grids, what the caller holds, whether sums keep an order."""
+        spaces = [space for space in self.spaces if space.chosen_by.reason is Reason.SCHEDULE]
+        grids = tuple((space.name, space.parts) for space in spaces)
+        return grids, tuple(sorted(self.held)), self.deterministic
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """What the record says beside its tables."""
         return (*self.approximate, *self.remarks)

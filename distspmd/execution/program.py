@@ -122,13 +122,6 @@ def load_together(
     return program
 
 
-def _asked_of(lowering: Lowering) -> tuple[tuple[tuple[str, Any], ...], tuple[str, ...], bool]:
-    """What a user has asked of a lowering; ranks compare it where they have one each."""
-    asked = [space for space in lowering.spaces if space.chosen_by.reason is Reason.SCHEDULE]
-    grids = tuple((space.name, space.parts) for space in asked)
-    return grids, tuple(sorted(lowering.held)), lowering.deterministic
-
-
 class Program(Closing):
     """A lowered program that all ranks call together.
 
@@ -151,7 +144,7 @@ class Program(Closing):
         self._is_needed = self.rank < lowering.ranks
         self.signature = self._signature_of(built, lowering)
         self._agreement.programs += 1
-        number, grids = self._agreement.programs, dict(_asked_of(lowering)[0])
+        number, grids = self._agreement.programs, dict(lowering.asked[0])
         text = f"{self.signature.program}(...)"
         wording = f"{text}, program {number} of the communicator, lowered with {grids},"
         self._call = Call.of(text, built.library, number, wording=wording)
