@@ -29,7 +29,7 @@ from distspmd.execution.passed import FirstCall
 from distspmd.execution.resident_arguments import Residents
 from distspmd.execution.signature import Signature
 from distspmd.layouts.layout import Layout
-from distspmd.lowering import Graphs, Lowering, PlannedMemlet, Reason, lowering_of
+from distspmd.lowering import Graphs, Lowering, PlannedMemlet, lowering_of
 from distspmd.plans.row_exchange import RowExchange
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.collective_resource import Closing
@@ -66,7 +66,7 @@ def compile_together(
     """The same in a call in which all ranks have met; the first alone looks at the SDFG."""
     lowered: Lowering | None = lowering_of(given)
     name = getattr(given, "name", None)
-    asked = _asked_of(lowered) if lowered else None
+    asked = lowered.asked if lowered else None
     text = f"compile({name}), lowered with {dict(asked[0]) if asked else None}"
     agreement.compare(asked and (name, *asked), text, "compile different programs")
 
