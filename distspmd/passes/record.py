@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from dace.sdfg.graph import generate_element_id
 
 from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpace
@@ -55,6 +56,7 @@ class RecordDecisions:
         tiled = compilation.tiled
         work = {space.name: _work(space, tiled[space.name], dtypes) for space in compilation.spaces}
         known: dict[bytes, Numbers] = {}
+        _tell_apart(compilation.spaces)
         lowering = Lowering(
             spaces=tuple(
                 replace(
@@ -142,6 +144,15 @@ def _record_space(
         work,
         node=space.node.guid,
     )
+
+
+def _tell_apart(spaces: Sequence[IterationSpace]) -> None:
+    """Give each node an identity of its own: transformations of DaCe copy nodes with theirs."""
+    seen: set[str] = set()
+    for space in spaces:
+        if space.node.guid in seen:
+            space.node.guid = generate_element_id(space.node)
+        seen.add(space.node.guid)
 
 
 def _bounds(tiling: Tiling, known: dict[bytes, Numbers]) -> Numbers:

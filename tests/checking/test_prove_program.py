@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from dace.sdfg import nodes
 from lowering import mutants
 from lowering.harness import parsed
 from lowering.programs import CASES
@@ -113,6 +114,18 @@ def test_verify_takes_plans_programs_and_nothing_else() -> None:
     distspmd.verify(lowering.sdfg)
     with pytest.raises(ArgumentError, match="no plan and no lowered program"):
         distspmd.verify(np.zeros(3))
+
+
+def test_spaces_whose_nodes_are_copies_are_told_apart() -> None:
+    sdfg = copy.deepcopy(parsed(NAMED["map_chain[t.2=4,y=2]-4"].program))
+    entries = [n for n, _ in sdfg.all_nodes_recursive() if isinstance(n, nodes.MapEntry)]
+    for entry in entries:
+        entry.guid = entries[0].guid
+    names = [space.name for space in distspmd.iteration_spaces(sdfg)]
+    lowering = distspmd.lower(sdfg, dict.fromkeys(names, (2,)), fuse=False)
+    guids = [space.node for space in lowering.spaces]
+    assert len(guids) == len(set(guids)) > 1
+    assert not refusal(lowering)
 
 
 @pytest.mark.slow
