@@ -285,7 +285,6 @@ class Program(Closing):
         arrays: dict[int, NDArray[Any]] = {}  # it keeps what is made for this call
         if not self._executable.is_open:
             raise self._closed()
-        self._first_call.compare(arguments, named)
         if self.signature.takes_part:
             try:
                 arrays, results = self._arrays(arguments, named)
@@ -298,6 +297,7 @@ class Program(Closing):
                 )
                 error.__cause__ = problem
         self._meet(error)
+        self._first_call.compare(arguments, named)
         if self._executable.tells:
             self._run_and_listen(arrays)
         elif self._is_needed:
