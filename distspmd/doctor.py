@@ -25,6 +25,7 @@ from distspmd.errors import (
     CompilationError,
     DeviceError,
     LaunchError,
+    PluginError,
     ToolchainError,
 )
 from distspmd.runtime import cuda_toolkit, toolchain
@@ -41,6 +42,7 @@ from distspmd.runtime.measure import NEVER, measure
 from distspmd.runtime.measure_devices import measure as measure_between_devices
 from distspmd.runtime.measure_devices import tried as tried_between_devices
 from distspmd.runtime.mpi_settings import OF_WHEEL
+from distspmd.solvers import plugins
 
 DACE = "2.0.0b1"
 _SECONDS = 60.0
@@ -104,6 +106,7 @@ def _guarded(name: str, check: Callable[[], Check]) -> Check:
         DeviceError,
         ToolchainError,
         LaunchError,
+        PluginError,
     ) as error:
         found, _, advice = str(error).partition("\n")
         return Check(name, False, found, " ".join(advice.split()))
@@ -257,6 +260,12 @@ def _cuda() -> Check:
     return Check("CUDA", True, found, advice)
 
 
+def _plugins() -> Check:
+    """Solvers of other distributions, which are asked beside ours."""
+    found = [f"solver {each.name} of {each.distribution}" for each in plugins.installed()]
+    return Check("plugins", True, ", ".join(found) or "none")
+
+
 def _measured() -> Check:
     """What messages, copies and computing cost on this host, kept for the cost model."""
     machine, mpi = measure(), str(toolchain.find_mpi())
@@ -310,6 +319,7 @@ CHECKS: dict[str, Callable[[], Check]] = {
     "devices": _devices,
     "between devices": _between_devices,
     "CUDA": _cuda,
+    "plugins": _plugins,
 }
 """All checks, by their names, in the order in which they build on each other."""
 

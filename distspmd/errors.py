@@ -32,6 +32,10 @@ class NoSolver(DistSPMDError):
     """No solver answers a redistribution with a plan; says why each refused."""
 
 
+class PluginError(DistSPMDError):
+    """A solver of another distribution that cannot be used; names the distribution."""
+
+
 class ScheduleError(DistSPMDError):
     """A schedule that names an unknown iteration space or gives it an impossible grid."""
 

@@ -39,7 +39,7 @@ from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver, is_solver
 from distspmd.runtime.call_form import call_form_of
 from distspmd.schedule import Entries, Schedule
-from distspmd.solvers import SOLVERS
+from distspmd.solvers.plugins import known_solvers
 
 
 @placed_by_us()
@@ -173,7 +173,7 @@ def begin_compilation(
     return Compilation(
         sdfg,
         schedule,
-        solvers=solvers or SOLVERS,
+        solvers=solvers or known_solvers(),
         machine=machine or Machine.measured(),
         arguments=arguments or {},
         deterministic=deterministic,

@@ -20,7 +20,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/api.md"
-NAMESPACES = ("distspmd", "distspmd.frontend")
+NAMESPACES = ("distspmd", "distspmd.frontend", "distspmd.plans")
 
 HEAD = """\
 # API reference
@@ -54,6 +54,8 @@ def entry(name: str, member: Any) -> Iterator[str]:
         if shows_signature(member):
             yield code(name.rpartition(".")[2], member)
         yield prose(inspect.getdoc(member)) + "\n"
+        if issubclass(member, enum.Enum):
+            yield "Members: " + ", ".join(f"`{each.name}`" for each in member) + ".\n"
         yield from methods(member)
     elif callable(member):
         yield f"### `{name}`\n"
@@ -92,8 +94,8 @@ def bases(cls: type) -> str:
 
 
 def shows_signature(cls: type) -> bool:
-    """Whether a class is made by calling it: errors and enumerations are not."""
-    return not issubclass(cls, (BaseException, enum.Enum))
+    """Whether a class is made by calling it: errors, enumerations and protocols are not."""
+    return not issubclass(cls, (BaseException, enum.Enum)) and not getattr(cls, "_is_protocol", 0)
 
 
 def code(name: str, member: Any) -> str:

@@ -18,6 +18,7 @@ from distspmd.plans.plan import Plan
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.solver import Refusal, Solver, is_solver
 from distspmd.solvers import SOLVERS
+from distspmd.solvers.plugins import known_solvers
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ def plan(
         ArgumentError: an option of another type than it may be.
         LayoutError: no layouts, layouts of different arrays, or a reduction that the dtype lacks.
         NoSolver: there is no solver of that name, or no plan within the memory; says why.
+        PluginError: a solver of another distribution cannot be used, or answers a wrong plan.
     """
     fault = fault_of_options(solver, max_memory, machine)
     if fault:
@@ -90,11 +92,13 @@ def fault_of_options(solver: object, max_memory: object, machine: object) -> str
 
 def _named(solver: str | Solver | None) -> Sequence[Solver]:
     if solver is None:
-        return SOLVERS
+        return known_solvers()
     if not isinstance(solver, str):
         return (solver,)
-    found = tuple(known for known in SOLVERS if known.name == solver)
+    is_ours = any(own.name == solver for own in SOLVERS)  # then plugins are not read
+    known = SOLVERS if is_ours else known_solvers()
+    found = tuple(each for each in known if each.name == solver)
     if not found:
-        names = ", ".join(known.name for known in SOLVERS)
+        names = ", ".join(each.name for each in known)
         raise NoSolver(f"there is no solver {solver!r}; write one of {names}.")
     return found
