@@ -92,7 +92,7 @@ def test_the_wheel_holds_each_source_once(wheel: Path, root: Path) -> None:
     homes = {"distspmd": "distspmd", "solvers": "distspmd/solvers", "frontend": "distspmd/frontend"}
     expected = {"distspmd/py.typed"}
     for home, target in homes.items():
-        for pattern in ("*.py", "*.hpp", "*.sh", "*.h", "*.cpp"):
+        for pattern in ("*.py", "*.hpp", "*.sh", "*.h", "*.cpp", "*.js"):
             for file in (root / home).rglob(pattern):
                 expected.add(f"{target}/{file.relative_to(root / home).as_posix()}")
     with zipfile.ZipFile(wheel) as archive:
