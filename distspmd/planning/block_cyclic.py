@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-import numpy as np
 from numpy.typing import DTypeLike
 
 from distspmd.errors import LayoutError
@@ -96,7 +95,8 @@ def plan_block_cyclic(source: Layout, target: Layout, dtype: DTypeLike) -> Block
     sides = [
         _apart(side, of, most, weights) for side, of in zip((source, target), held, strict=True)
     ]
-    proof = Exchange().plan(Redistribution(sides[0], sides[1], np.dtype(dtype)))
+    move = Redistribution(sides[0], sides[1], dtype)  # type: ignore[arg-type]  # it makes the type
+    proof = Exchange().plan(move)
     assert isinstance(proof, Plan)
     if not source.partial:
         proof = _from_own(proof, held[0], most)

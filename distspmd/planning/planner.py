@@ -49,7 +49,7 @@ def plan(
     Args:
         source: which box of the array each rank holds.
         target: which box it wants.
-        dtype: of the array.
+        dtype: of the array; also by names of ml_dtypes, such as ``"bfloat16"``.
         solver: its name, if one in particular is to plan.
         max_memory: most bytes that may live on a rank at once.
         machine: what messages and bytes cost; as measured on this host where left out. Ranks that

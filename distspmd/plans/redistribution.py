@@ -16,6 +16,7 @@ from distspmd.layouts.intersection import Overlaps, overlaps
 from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.reductions import find_reduction
+from distspmd.layouts.types import find_dtype
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,11 @@ class Redistribution:
             if not isinstance(layout, Layout):
                 raise LayoutError(f"{describe(layout)} is no distspmd.Layout.")
         try:
-            object.__setattr__(self, "dtype", np.dtype(self.dtype))
+            object.__setattr__(self, "dtype", find_dtype(self.dtype))
         except Exception:  # NumPy has many answers to what is no type
             raise LayoutError(
-                f"there is no dtype {describe(self.dtype)}; write one of NumPy's."
+                f"there is no dtype {describe(self.dtype)}; write one of NumPy's, or one of "
+                "ml_dtypes where that is installed, such as 'bfloat16'."
             ) from None
         if self.source.extents != self.target.extents:
             raise LayoutError(

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from distspmd.layouts.types import find_dtype
+
 Tile = NDArray[Any]
 
 
@@ -43,7 +45,7 @@ def type_of(dtype: Any, tiles: Sequence[Any], rank: int) -> tuple[np.dtype[Any],
         missing = f"rank {rank} has no tile that tells the type of the array; pass dtype=."
         return np.dtype("V1"), missing
     try:
-        return (given[0] if dtype is None else np.dtype(dtype)), ""
+        return (given[0] if dtype is None else find_dtype(dtype)), ""
     except (TypeError, ValueError) as error:
         return np.dtype("V1"), f"dtype={dtype!r} is no type of NumPy: {error}."
 

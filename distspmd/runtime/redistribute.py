@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from distspmd.errors import ArgumentError, DistSPMDError, NoSolver, PlanError
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
+from distspmd.layouts.types import find_dtype
 from distspmd.planning.block_cyclic import plan_block_cyclic
 from distspmd.planning.planner import fault_of_options
 from distspmd.planning.planner import plan as make_plan
@@ -60,7 +61,8 @@ def redistribute(
         source: which box of the array each rank holds.
         target: which box it wants.
         out: where to put the tile of the target; elements that no source tile has stay as they are.
-        dtype: of the array; for ranks that have neither a tile nor ``out``.
+        dtype: of the array; for ranks that have neither a tile nor ``out``. Also by names of
+            ml_dtypes, such as ``"bfloat16"``.
         solver: see :func:`distspmd.plan`; so is ``max_memory``.
         machine: what messages and bytes cost; as measured on rank 0's host where left out.
 
@@ -227,7 +229,7 @@ def allocate(comm: Any, shape: Sequence[int] | int, dtype: DTypeLike = float) ->
     error: Exception | None = None
     try:
         held = (shape,) if isinstance(shape, int) else tuple(shape)
-        wanted = (tuple(operator.index(extent) for extent in held), np.dtype(dtype))
+        wanted = (tuple(operator.index(extent) for extent in held), find_dtype(dtype))
     except (TypeError, ValueError) as problem:
         error = ArgumentError(
             f"allocate: {shape!r} and {dtype!r} are no shape and type of an array: {problem}."
