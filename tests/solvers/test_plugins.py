@@ -33,6 +33,13 @@ class Copies:
 
 copies = Copies()
 """
+PROGRAM = """
+import dace
+
+@dace.program
+def product(A: dace.float64[64, 64], x: dace.float64[64]):
+    x[:] = A @ x
+"""
 
 Install = Callable[..., Path]
 
@@ -109,6 +116,12 @@ def test_the_command_line_sees_plugins(install: Install) -> None:
     assert done.returncode == 0, done.stderr
     assert "plan: ring" in done.stdout
     assert "ring" in command(folder, *RESHARD).stdout
+    program = folder / "program.py"
+    program.write_text(PROGRAM)
+    explained = command(folder, "explain", f"{program}:product", "-s", "A_matmul_x=4,1")
+    assert "over ring: refused, not every rank wants the whole" in explained.stdout, (
+        explained.stderr
+    )
 
 
 def test_the_doctor_lists_plugins_and_those_that_cannot_be_used(install: Install) -> None:
