@@ -7,6 +7,7 @@ tells it what it writes. The first thing that is missing ends the proof.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import networkx as nx
 from dace import SDFGState
@@ -59,6 +60,7 @@ class Holdings:
         """
         if read.store in self.stores.apart:
             return
+        read = self._within(read)
         self._prove_inside(read, where)
         array = self._array(read.store)
         for rank, box in enumerate(read.box):
@@ -76,6 +78,14 @@ class Holdings:
                         f"{rank}, but [{intervals.box_text(lacks)}] is not there: it was written "
                         "on another rank, and nothing brings it before."
                     )
+
+    def _within(self, touched: Touched) -> Touched:
+        """What is touched of the array: conditions of the body leave out what lies beyond it."""
+        tiles = self.stores.tiles.get(touched.store)
+        if tiles is None:
+            return touched
+        whole = intervals.whole(tiles.extents)
+        return replace(touched, box=tuple(intervals.intersect(b, whole) for b in touched.box))
 
     def _bounded(self, read: Touched, rank: int) -> Box | None:
         """What a read needs surely; where data decide an index, what the tile has."""
@@ -95,6 +105,7 @@ class Holdings:
         """
         if write.store in self.stores.apart:
             return
+        write = write if write.exact else self._within(write)
         self._prove_inside(write, where)
         array = self._array(write.store)
         self._prove_order(self.stores.partial.get(write.store, array), write.box, where)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dace import SDFG
 from dace.sdfg import nodes
 
-_OWN = ("_parent", "_parent_sdfg", "_parent_nsdfg_node", "guid")
-"""Attributes of an SDFG that say where it stands, not what it is."""
+_OWN = ("_sdfg", "_parent", "_parent_sdfg", "_parent_nsdfg_node", "guid")
+"""Attributes of an SDFG that say which it is and where it stands, not what it has."""
 
 
 def swap_content(sdfg: SDFG, other: SDFG) -> None:

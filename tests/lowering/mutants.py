@@ -19,7 +19,7 @@ from dace.sdfg import nodes
 import distspmd
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
-from distspmd.lowering import ATTRIBUTE, Lowering
+from distspmd.lowering import ATTRIBUTE, Graphs, Lowering
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.nodes.fetched_memlet import FetchedMemlet
 from distspmd.planning.select import select_plan
@@ -55,7 +55,7 @@ def _twin(lowering: Lowering) -> Lowering:
     sdfg = copy.deepcopy(lowering.sdfg)
     for mine, its in zip(_nodes(sdfg), _nodes(lowering.sdfg), strict=True):
         mine[0].guid = its[0].guid
-    twin = replace(lowering, sdfg=sdfg)
+    twin = replace(lowering, graphs=Graphs(sdfg))
     setattr(sdfg, ATTRIBUTE, twin)
     return twin
 
