@@ -35,11 +35,17 @@ if LOGGER.level == logging.NOTSET:
     LOGGER.setLevel(logging.INFO)
 
 
-def notice(sentence: str) -> None:
-    """Say something at the level of information, unless it was said before."""
-    if sentence in _said or rank_of_launch() != 0:
+def notice(sentence: str, *, of: str = "") -> None:
+    """Say something at the level of information, unless it was said before.
+
+    Args:
+        sentence: what to say.
+        of: what it says once, in whatever words; itself where left out.
+    """
+    of = of or sentence
+    if of in _said or rank_of_launch() != 0:
         return
-    _said.add(sentence)
+    _said.add(of)
     LOGGER.info("%s", sentence)
 
 

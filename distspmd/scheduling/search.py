@@ -227,7 +227,8 @@ def lower_searched(
         if not is_kept:
             raise
         lowering = lowered(found := search())
-    notice(f"{sdfg.name}: {found.line}{' (kept from an earlier search)' * is_kept}")
+    line = f"{sdfg.name}: {found.line}"
+    notice(f"{line}{' (kept from an earlier search)' * is_kept}", of=line)
     remarks = (*lowering.remarks, found.sentence)
     lowering = replace(lowering, remarks=remarks, searched=found.reason)
     carry(sdfg, lowering)

@@ -55,6 +55,18 @@ def test_without_a_schedule_it_is_searched_for_the_ranks_that_were_started(
     assert distspmd.lower(copy.deepcopy(sdfg), machine=FAST, search=False).ranks == 1
 
 
+def test_what_was_found_is_said_once_also_where_it_is_kept_by_then(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
+    machine, done = new_machine(), searches(monkeypatch)
+    for _ in range(2):
+        distspmd.lower(product(512, 512, 512), machine=machine)
+    assert len(done) == 1
+    assert caplog.text.count("multiplied: searched: 4 ranks") == 1
+
+
 def test_only_the_first_rank_says_what_was_found(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
