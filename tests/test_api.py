@@ -112,7 +112,8 @@ def test_docs_and_examples_import_what_is_exported(root: Path) -> None:
         blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
         codes[page] = "\n".join(block for block in blocks if _parses(block))
     public = {f"distspmd.{name}" for name in (*distspmd.__all__, "frontend")}
-    public |= {f"distspmd.frontend.{name}" for name in distspmd.frontend.__all__}
+    for rooms in (distspmd.frontend, distspmd.plans):
+        public |= {f"{rooms.__name__}.{name}" for name in rooms.__all__}
     private = {
         file.name: wrong for file, code in codes.items() if (wrong := {*imports(code)} - public)
     }
