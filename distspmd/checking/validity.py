@@ -115,12 +115,20 @@ class Validity:
                 joined.written[name] = united(joined.written.get(name, ()), box)
         for store in {*self.valid, *other.valid}:
             array = self.array.get(store) or other.array[store]
-            mine = [self.holds(store, rank, array) for rank in range(self.ranks)]
-            theirs = [other.holds(store, rank, array) for rank in range(self.ranks)]
-            # a store of which one way has written nothing holds what the other one wrote
-            joined.valid[store] = tuple(map(common, mine, theirs))
+            joined.valid[store] = tuple(
+                self._held_by_both(other, store, rank, array) for rank in range(self.ranks)
+            )
             joined.array[store] = array
         return joined
+
+    def _held_by_both(self, other: Validity, store: str, rank: int, array: str) -> Boxes:
+        """What a rank holds either way; what has no value one way is as it is the other way."""
+        mine, theirs = self.holds(store, rank, array), other.holds(store, rank, array)
+        found = common(mine, theirs)
+        for held, written in ((mine, other.written), (theirs, self.written)):
+            for box in without(held, written.get(array, ())):
+                found = united(found, box)
+        return found
 
     def holds_all_of(self, other: Validity) -> bool:
         """Whether every rank holds at least what it does in another one."""

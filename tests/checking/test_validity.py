@@ -82,3 +82,13 @@ def test_a_join_holds_what_both_ways_hold() -> None:
     assert joined.holds("copy", 0, "x") == (((1, 3),),)
     assert joined.holds_all_of(joined)
     assert not joined.holds_all_of(one)
+
+
+def test_what_one_way_has_not_written_is_held_as_the_other_way_has_it() -> None:
+    one, other = Validity(1), Validity(1)
+    one.write("home", "x", [((0, 4),)], exact=True)
+    other.write("home", "x", [((0, 1),)], exact=True)
+    assert one.join(other).lacking("home", 0, "x", ((0, 4),)) is None
+    assert other.join(one).lacking("home", 0, "x", ((0, 4),)) is None
+    other.write("copy", "x", [((2, 3),)], exact=True)
+    assert one.join(other).lacking("home", 0, "x", ((0, 4),)) == ((2, 3),)
