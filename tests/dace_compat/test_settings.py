@@ -65,6 +65,7 @@ def test_settings_of_ones_own_are_taken(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_what_was_there_is_not_collected_meanwhile_and_all_is_put_back() -> None:
+    gc.unfreeze()  # what other tests have frozen may end meanwhile, and count no more
     before = gc.get_threshold(), gc.get_freeze_count()
     with settings.rare_collections():
         frozen = gc.get_freeze_count()
