@@ -58,6 +58,10 @@ MOST_VALUES = (8, 3, 2)
 loop, of one in it, and of those further in."""
 
 
+_UNREADABLE = (TypeError, ValueError, SyntaxError, AttributeError, sympy.SympifyError)
+"""Errors of DaCe and SymPy about texts that are no expressions of symbols."""
+
+
 def prove_program(lowering: Lowering) -> None:
     """Prove a lowered program.
 
@@ -172,7 +176,7 @@ class _Walk:
             found = symbolic.pystr_to_symbolic(condition)
             names = {symbol.name: symbol for symbol in found.free_symbols}
             values = {symbol: self.on_ranks.values[name] for name, symbol in names.items()}
-        except (KeyError, TypeError, ValueError, SyntaxError, AttributeError, sympy.SympifyError):
+        except (KeyError, *_UNREADABLE):
             return None
         if any(len(set(each.tolist())) > 1 for each in values.values()):
             return None
@@ -238,8 +242,8 @@ class _Walk:
         for name, text in assignments.items():
             try:
                 found = self.on_ranks.numbers(symbolic.pystr_to_symbolic(str(text)))
-            except Exception:
-                found = None
+            except _UNREADABLE:
+                found = None  # a call, or an element of an array: the run decides it
             self.on_ranks.values.pop(name, None)
             if found is None:
                 self.on_ranks.unknown.add(name)
