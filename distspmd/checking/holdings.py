@@ -6,6 +6,7 @@ tells it what it writes. The first thing that is missing ends the proof.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from dace.sdfg import nodes
 
 from distspmd.checking.lowered_accesses import Touched
 from distspmd.checking.stores import Stores, stores_of
-from distspmd.checking.validity import without
+from distspmd.checking.validity import united, without
 from distspmd.errors import PlanError
 from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Box
@@ -121,8 +122,12 @@ class Holdings:
             self.validity.write(write.store, array, write.box, write.exact)
         elif write.exact:
             self.validity.arrive(write.store, array, write.box)  # each rank has operands of its own
-            self.validity.written[array] = (intervals.whole(self._shape(write.store)),)
+            for box in dict.fromkeys(write.box):
+                if not intervals.is_empty(box):
+                    held = self.validity.written.get(array, ())
+                    self.validity.written[array] = united(held, box)
         if write.store in self.stores.partial and not fills:
+            self.validity.wait(write.store, write.box)
             self._value_changes(write)
 
     def _value_changes(self, write: Touched) -> None:
@@ -137,10 +142,6 @@ class Holdings:
             if not intervals.is_empty(box):
                 held = self.validity.written.get(array, ())
                 self.validity.written[array] = (*without(held, [box]), box)
-
-    def _shape(self, store: str) -> tuple[int, ...]:
-        """The extents of an array whose operands a store holds."""
-        return self.stores.tiles[store].extents
 
     def _prove_order(self, array: str, boxes: Sequence[Box], where: str) -> None:
         """What was read in this state before it was written is read before in any order."""
@@ -188,28 +189,42 @@ class Holdings:
                     )
 
     def move(self, state: SDFGState, node: DistributedMemlet | FetchedMemlet) -> None:
-        """A redistribution is made; of one with several plans, the one that brings most.
+        """A redistribution is made; of one with several plans, the one that loops choose.
 
         Raises:
             PlanError: its plan does not fit the tiles, or takes something that is old.
         """
         (origin, goal), memlets = stores_of(state, node), self.stores.memlets(node)
         for memlet in memlets:
-            self._prove_stored(memlet, origin, memlet.source_tiles, "from")
-            self._prove_stored(memlet, goal, memlet.target_tiles, "to")
+            starts = (
+                len(memlets) > 1
+            )  # of several plans, all but the last move the start of the array
+            self._prove_stored(memlet, origin, memlet.source_tiles, "from", starts)
+            self._prove_stored(memlet, goal, memlet.target_tiles, "to", starts)
         if origin is None or goal is None or {origin, goal} & self.stores.apart:
             return
         if any(memlet.stores != (origin, goal) for memlet in memlets):
             raise PlanError(f"{node} is not where the record has it: between {memlets[0].stores}.")
-        memlet = max(memlets, key=lambda m: int(_move(m).target.volumes.sum()))
+        memlet = memlets[self._chosen(node)]
         self._take(memlet, origin)
         self._bring(memlet, origin, goal)
+
+    def _chosen(self, node: DistributedMemlet | FetchedMemlet) -> int:
+        """Which of the plans of a node is run: by all ranks the same."""
+        if isinstance(node, FetchedMemlet) or node.plans == 1:
+            return 0
+        numbers = self.stores.on_ranks.numbers(node.window)
+        if numbers is None:
+            return node.plans - 1  # the run decides it; the last is of all that any iteration wrote
+        if len(set(numbers.tolist())) > 1 or not 0 <= numbers[0] < node.plans:
+            raise PlanError(f"{node} has {node.plans} plans, and ranks choose {numbers.tolist()}.")
+        return int(numbers[0])
 
     def _take(self, memlet: PlannedMemlet, origin: str) -> None:
         """What a plan takes is there, and it takes all operands that there are."""
         where, array = _words(memlet), self._array(origin)
         for rank, box in self._taken(memlet.solution.plan):
-            lacks = self.validity.lacking(origin, rank, array, box)
+            lacks = self.validity.lacking(origin, rank, array, box, memlet.data)
             if lacks is not None:
                 raise PlanError(
                     f"{where} takes [{intervals.box_text(box)}] of {origin!r} from rank {rank}, "
@@ -239,6 +254,8 @@ class Holdings:
                 self.validity.write(goal, array, arriving, True)
             elif not all(map(intervals.is_empty, arriving)):
                 self.validity.arrive(goal, array, arriving)
+                if goal in self.stores.partial:
+                    self.validity.wait(goal, arriving)
 
     def _prove_all_values(self, memlet: PlannedMemlet, wanted: Sequence[Box], goal: str) -> None:
         """A value that becomes one operand of many comes whole: others begin with nothing."""
@@ -263,14 +280,13 @@ class Holdings:
         return self._sent[id(plan)]
 
     def _prove_all_operands(self, source: Layout, store: str, where: str) -> None:
-        """No rank has operands of which nothing is added."""
-        array = self._array(store)
+        """No rank has operands that wait and are not added."""
+        waiting = self.validity.pending.pop(store, ((),) * self.ranks)
         added: dict[int, list[Box]] = {}
         for rank in range(source.ranks):
             added.setdefault(source.operand(rank), []).append(source.box(rank))
         for rank in range(source.ranks):
-            held = self.validity.holds(store, rank, array)
-            left = without(held, added[source.operand(rank)])
+            left = without(waiting[rank], added[source.operand(rank)])
             if left:
                 raise PlanError(
                     f"{where} leaves out [{intervals.box_text(left[0])}] of {store!r} on rank "
@@ -283,6 +299,7 @@ class Holdings:
         store: str | None,
         tiles: Layout | None,
         word: str,
+        starts: bool,
     ) -> None:
         """The plan works on the tiles that the program stores: their origin, and their strides."""
         if store is None or store in self.stores.apart:
@@ -291,7 +308,8 @@ class Holdings:
         moved = move.source if word == "from" else move.target
         where = _words(memlet)
         stored = self.stores.extents(store) if tiles is None else tiles.extents
-        if stored != moved.extents:
+        of_start = stored is not None and all(map(operator.le, moved.extents, stored))
+        if stored != moved.extents and not (starts and of_start):
             raise PlanError(
                 f"{where} moves an array of {moved.extents} {word} {store!r}, which has tiles of "
                 f"one of {stored}."

@@ -50,16 +50,20 @@ class Validity:
         written: of each array, what has a value at all.
         valid: of each store, what each rank holds as the program has it.
         array: of which array a store holds elements; copies of several arrays may share memory.
+        pending: of each store of operands, what each rank has and no plan has taken yet.
     """
 
     ranks: int
     written: dict[str, Boxes] = field(default_factory=dict)
     valid: dict[str, tuple[Boxes, ...]] = field(default_factory=dict)
     array: dict[str, str] = field(default_factory=dict)
+    pending: dict[str, tuple[Boxes, ...]] = field(default_factory=dict)
 
     def copy(self) -> Validity:
         """One that changes by itself."""
-        return Validity(self.ranks, dict(self.written), dict(self.valid), dict(self.array))
+        return Validity(
+            self.ranks, dict(self.written), dict(self.valid), dict(self.array), dict(self.pending)
+        )
 
     def holds(self, store: str, rank: int, array: str) -> Boxes:
         """What a rank holds of an array in a store."""
@@ -67,10 +71,16 @@ class Validity:
             return ()
         return self.valid[store][rank]
 
-    def lacking(self, store: str, rank: int, array: str, box: Box) -> Box | None:
-        """Something of a box that has a value, and that a rank does not hold in a store."""
-        wanted = common((box,), self.written.get(array, ()))
-        left = without(wanted, self.holds(store, rank, array))
+    def lacking(
+        self, store: str, rank: int, array: str, box: Box, target: str | None = None
+    ) -> Box | None:
+        """Something of a box that has a value, and that a rank does not hold in a store.
+
+        What an array has that is written from there, ``target``, counts as what has a value.
+        """
+        has_value = dict.fromkeys((array, target or array))
+        wanted = [b for name in has_value for b in common((box,), self.written.get(name, ()))]
+        left = without(tuple(wanted), self.holds(store, rank, array))
         return left[0] if left else None
 
     def arrive(self, store: str, array: str, boxes: Sequence[Box]) -> None:
@@ -80,6 +90,14 @@ class Validity:
             before = ((),) * self.ranks
         self.array[store] = array
         self.valid[store] = tuple(
+            held if intervals.is_empty(box) else united(held, box)
+            for held, box in zip(before, boxes, strict=True)
+        )
+
+    def wait(self, store: str, boxes: Sequence[Box]) -> None:
+        """Each rank has operands in its box of a store, which are to be added."""
+        before: tuple[Boxes, ...] = self.pending.get(store, ((),) * self.ranks)
+        self.pending[store] = tuple(
             held if intervals.is_empty(box) else united(held, box)
             for held, box in zip(before, boxes, strict=True)
         )
@@ -119,6 +137,9 @@ class Validity:
                 self._held_by_both(other, store, rank, array) for rank in range(self.ranks)
             )
             joined.array[store] = array
+        for store, tiles in other.pending.items():
+            for boxes in itertools.zip_longest(*tiles, fillvalue=intervals.empty(1)):
+                joined.wait(store, boxes)
         return joined
 
     def _held_by_both(self, other: Validity, store: str, rank: int, array: str) -> Boxes:
@@ -131,11 +152,22 @@ class Validity:
         return found
 
     def holds_all_of(self, other: Validity) -> bool:
-        """Whether every rank holds at least what it does in another one."""
-        return all(
-            not without(boxes, self.holds(store, rank, other.array[store]))
-            for store, tiles in other.valid.items()
-            for rank, boxes in enumerate(tiles)
-        ) and all(
-            not without(boxes, other.written.get(name, ())) for name, boxes in self.written.items()
+        """Whether every rank holds at least what it does in another one, and nothing more waits."""
+        return (
+            all(
+                not without(boxes, self.holds(store, rank, other.array[store]))
+                for store, tiles in other.valid.items()
+                for rank, boxes in enumerate(tiles)
+            )
+            and all(
+                not without(boxes, other.written.get(name, ()))
+                for name, boxes in self.written.items()
+            )
+            and all(
+                not without(boxes, held)
+                for store, tiles in self.pending.items()
+                for boxes, held in zip(
+                    tiles, other.pending.get(store, ((),) * self.ranks), strict=True
+                )
+            )
         )

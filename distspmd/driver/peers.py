@@ -122,7 +122,7 @@ class Peers:
             self._run.process.wait(_PATIENCE)
         self._said.finish()
         code = self._run.process.returncode
-        return self._said.death(self.processes, gone[0] if gone else None, code)
+        return self._said.death(self.processes, gone, code)
 
     def wait(self) -> None:
         """Wait until they have ended by themselves."""

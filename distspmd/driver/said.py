@@ -10,7 +10,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import IO
 
 _FENCE = re.compile(r"^\s*([-=*])\1{30,}\s*$")
@@ -53,17 +53,18 @@ class Said:
                     sys.stderr.flush()
 
     def death(
-        self, where: Mapping[int, tuple[int, str]], first: int | None, code: int | None
+        self, where: Mapping[int, tuple[int, str]], gone: Sequence[int], code: int | None
     ) -> str:
         """Which rank died and how, as a sentence begins.
 
         Args:
             where: process and host of each rank.
-            first: the rank whose line ended first, if one did.
+            gone: ranks whose lines have ended; the launcher may have ended all but one of them.
             code: with which the launcher ended.
         """
         text = "".join(self._banner)
         number = None
+        first = gone[0] if len(gone) == 1 else None
         if found := _BY_RANK.search(text):
             rank, number = int(found[1]), int(found[2])
             first = rank if first is None else first
@@ -71,6 +72,8 @@ class Said:
             number = int(found[2])
             by_process = {pid: rank for rank, (pid, _) in where.items()}
             first = by_process.get(int(found[1]), first)
+        if first is None and gone:
+            first = gone[0]
         if number is None and code is not None and code > _BY_SIGNAL:
             number = code - _BY_SIGNAL  # as a shell says it
         who = "a rank" if first is None else f"rank {first}"

@@ -6,8 +6,9 @@ from typing import Any
 
 import dace.library
 from dace import SDFG, SDFGState, dtypes
+from dace.codegen.common import sym2cpp
 from dace.libraries.comm.nodes.node import CommNode
-from dace.properties import Property
+from dace.properties import Property, SymbolicProperty
 from dace.sdfg import nodes
 from dace.transformation.transformation import ExpandTransformation
 
@@ -46,7 +47,7 @@ class ExpandToRuntime(ExpandTransformation):
         """Replace the node by a host tasklet."""
         (entering,) = (e for e in state.in_edges(node) if e.dst_conn == "_in")
         (leaving,) = state.out_edges(node)
-        number = f"{node.index} + {node.window}" if node.window else str(node.index)
+        number = sym2cpp(node.index + node.window)
         return nodes.Tasklet(
             node.name,
             {
@@ -72,7 +73,7 @@ class DistributedMemlet(CommNode):
     side_effects = True
 
     index = Property(dtype=int, default=0, desc="Number of the plan in the lowered program")
-    window = Property(dtype=str, default="", desc="Which of its plans runs, as loops say")
+    window = SymbolicProperty(default=0, desc="Which of its plans runs, as loops say")
     plans = Property(dtype=int, default=1, desc="How many plans it has, by their numbers")
     array = Property(dtype=str, default="", desc="Container of the program that moves")
     source = Property(dtype=str, default="", desc="Layout that the array is in")

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import sympy
-from dace.codegen.targets.cpp import sym2cpp
 from numpy.typing import NDArray
 
 from distspmd.analysis.evaluation import evaluate
@@ -25,6 +24,8 @@ from distspmd.layouts.layout import Layout
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.redistribution import Redistribution
 
+_INT_FLOOR = sympy.Function("int_floor")  # as DaCe spells a division of indices
+
 
 @dataclass(frozen=True)
 class Windows:
@@ -32,12 +33,12 @@ class Windows:
 
     Attributes:
         moves: ever larger ones; the last is of all that any iteration wrote.
-        number: which of them is made, in C++ over the variables of loops.
+        number: which of them is made, over the variables of loops.
         times: how often each is made in a run of the program.
     """
 
     moves: tuple[Redistribution, ...]
-    number: str
+    number: sympy.Expr
     times: tuple[int, ...]
 
 
@@ -76,7 +77,7 @@ def windows_of(use: Use, move: Redistribution) -> Windows | None:
             ends = [min((number + 1) * step, whole) for number in range(count)]
             return Windows(
                 tuple(_start_of(move, found.dimension, end) for end in ends),
-                f"std::max<std::int64_t>(0, ({sym2cpp(found.length)}) - 1) / {step}",
+                _INT_FLOOR(sympy.Max(0, found.length - 1), step),
                 tuple(np.bincount(numbers, minlength=count).tolist()),
             )
     return None

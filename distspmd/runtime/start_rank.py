@@ -96,6 +96,12 @@ def _run(program: str) -> None:
             _refuse()
         # What is entered first is done last.
         atexit.register(lambda: ended and os.getpid() == process and line.tell("ends"))
+
+        def leave(event: str, _: object) -> None:
+            if event == "os.exec" and os.getpid() == process:
+                line.tell("ends")  # another program takes the place of this one, and tells nothing
+
+        sys.addaudithook(leave)
     if program.startswith("-"):
         own = "" if program == "-c" else os.getcwd()
     else:

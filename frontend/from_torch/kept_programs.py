@@ -44,7 +44,7 @@ from distspmd.runtime import toolchain
 _KIND, _FILE = "steps", "step.pickle"
 _VARIANTS = 16
 """So many entries of one key are kept, which differ in the modules that were imported."""
-_OF_A_START = ("DISTSPMD_LAUNCH", "DISTSPMD_STARTED")
+_OF_A_START = ("DISTSPMD_DRIVER", "DISTSPMD_LAUNCH", "DISTSPMD_ROLL", "DISTSPMD_STARTED")
 """Variables that are drawn anew in each start, and decide nothing."""
 
 

@@ -174,7 +174,7 @@ def test_settings_versions_and_sources_are_in_the_key(monkeypatch: pytest.Monkey
         changed.setattr(torch, "__version__", "0.0")
         keys.append(key())
     with monkeypatch.context() as changed:
-        changed.setattr(kept_programs, "_own_text", lambda: "another distspmd")
+        changed.setattr(kept_programs, "own_text", lambda: "another distspmd")
         keys.append(key())
     with monkeypatch.context() as changed:
         changed.setattr(kept_programs.toolchain, "find_blas", lambda: "another BLAS")
