@@ -25,7 +25,7 @@ from distspmd.plans.machine import Machine
 from distspmd.plans.row_exchange import RowExchange
 from distspmd.plans.tile_work import TileWork
 from distspmd.runtime.call_form import CallForm
-from distspmd.schedule import Axes, OnMesh, Schedule
+from distspmd.schedule import Axes, Holding, OnMesh, Schedule
 from distspmd.tables import Table, as_html, as_text
 
 ATTRIBUTE = "_distspmd_lowering"
@@ -275,7 +275,7 @@ class Lowering:
     machine: Machine = field(default_factory=Machine)
     deterministic: bool = False
     held: Mapping[str, Layout] = field(default_factory=dict)
-    arguments: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, Holding] = field(default_factory=dict)
     fused: tuple[FusedSpace, ...] = ()
     remarks: tuple[str, ...] = ()
     warned: tuple[str, ...] = ()
@@ -314,7 +314,8 @@ class Lowering:
     @property
     def ranks(self) -> int:
         """Ranks that the program needs at least."""
-        return max((space.mesh.size for space in self.spaces), default=1)
+        held = (layout.ranks for layout in self.held.values())
+        return max(1, *(space.mesh.size for space in self.spaces), *held)
 
     @property
     def schedule(self) -> Schedule:

@@ -38,7 +38,7 @@ from distspmd.placement.argument_layouts import check_arguments
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver, is_solver
 from distspmd.runtime.call_form import call_form_of
-from distspmd.schedule import Entries, Schedule
+from distspmd.schedule import Entries, Holding, Schedule
 from distspmd.solvers.plugins import known_solvers
 
 
@@ -106,7 +106,7 @@ def lower_numbers(
     sdfg: SDFG,
     schedule: Entries,
     *,
-    arguments: Mapping[str, str] | None = None,
+    arguments: Mapping[str, Holding] | None = None,
     solvers: Sequence[Solver] | None = None,
     machine: Machine | None = None,
     deterministic: bool = False,
@@ -151,7 +151,7 @@ def begin_compilation(
     sdfg: SDFG,
     schedule: Entries,
     *,
-    arguments: Mapping[str, str] | None = None,
+    arguments: Mapping[str, Holding] | None = None,
     solvers: Sequence[Solver] | None = None,
     machine: Machine | None = None,
     deterministic: bool = False,
@@ -182,8 +182,8 @@ def begin_compilation(
 
 
 def with_held(
-    sdfg: SDFG, schedule: Entries, arguments: Mapping[str, str] | None
-) -> Mapping[str, str] | None:
+    sdfg: SDFG, schedule: Entries, arguments: Mapping[str, Holding] | None
+) -> Mapping[str, Holding] | None:
     """Where the caller holds arguments, with what a schedule says of the others.
 
     Raises:

@@ -23,7 +23,7 @@ from distspmd.dace_compat.carried import carry
 from distspmd.errors import ArgumentError, ScheduleError
 from distspmd.lowering import Lowering, lowering_of
 from distspmd.pipeline import list_spaces
-from distspmd.placement.argument_layouts import IN_TILES, check_arguments
+from distspmd.placement.argument_layouts import check_arguments, is_tile
 from distspmd.placement.schedule import resolve
 from distspmd.runtime.call_form import call_form_of
 from distspmd.schedule import Entries, Grid
@@ -74,7 +74,7 @@ class SymbolicLowering:
             for name, container in self.sdfg.arrays.items()
             if not container.transient
             and not name.startswith("__return")
-            and held.get(name) not in IN_TILES
+            and not is_tile(held.get(name, "root"))
         }
 
     def at(self, **sizes: int) -> Lowering:

@@ -27,14 +27,14 @@ from distspmd.execution.symbolic_program import SymbolicProgram
 from distspmd.frontend.from_numpy.syntax.sources import globals_of
 from distspmd.layouts.mesh import Mesh
 from distspmd.lowering import Lowering
-from distspmd.placement.argument_layouts import IN_TILES
+from distspmd.placement.argument_layouts import is_tile
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.call_form import bound_by_name, call_form_of, given_of
 from distspmd.runtime.driven import Driven, OnRanks, default_comm, started
 from distspmd.runtime.notices import notice
-from distspmd.schedule import Entries, as_entries
+from distspmd.schedule import Entries, Holding, as_entries
 
 if TYPE_CHECKING:
     from dace import SDFG
@@ -52,8 +52,8 @@ def program(
     memory: int | str | None = None,
     search: bool = True,
     mesh: Mesh | Mapping[str, int] | None = None,
-    arguments: Mapping[str, str] | None = None,
-    results: str | None = None,
+    arguments: Mapping[str, Holding] | None = None,
+    results: Holding | None = None,
     solvers: Sequence[Solver] | None = None,
     machine: Machine | None = None,
     deterministic: bool = False,
@@ -271,7 +271,7 @@ class PartitionedFunction(steps.Decorated):
         given = self._without_devices(self._bind(examples, named, partial=True))
         held = self._options["arguments"] or {}
         is_whole = isinstance(self._comm or started(), Driven)  # tiles are the ranks' own affair
-        tiles = {n for n, kind in held.items() if kind in IN_TILES and not is_whole}
+        tiles = {n for n, kind in held.items() if is_tile(kind) and not is_whole}
         shown = {name: value for name, value in given.items() if name not in tiles}
         return steps.parse_source(self.function, shown)
 

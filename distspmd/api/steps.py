@@ -20,7 +20,7 @@ from distspmd.plans.solver import Solver
 from distspmd.runtime.agreement import Agreement
 from distspmd.runtime.driven import ranks_here
 from distspmd.runtime.notices import notice
-from distspmd.schedule import Entries, as_entries, as_schedule, is_of_axes
+from distspmd.schedule import Entries, Holding, as_entries, as_schedule, is_of_axes
 
 if TYPE_CHECKING:
     from dace import SDFG
@@ -49,8 +49,8 @@ def lower(
     memory: int | str | None = None,
     search: bool = True,
     mesh: Mesh | Mapping[str, int] | None = None,
-    arguments: Mapping[str, str] | None = None,
-    results: str | None = None,
+    arguments: Mapping[str, Holding] | None = None,
+    results: Holding | None = None,
     solvers: Sequence[Solver] | None = None,
     machine: Machine | None = None,
     deterministic: bool = False,
@@ -79,8 +79,9 @@ def lower(
         mesh: sizes of axes by name, major first, ``{"x": 8, "y": 4}``, which spaces share that the
             schedule gives axes.
         arguments: where the caller holds an argument or a result (``"__return"``): ``"root"``, all
-            of it on rank 0 (default); ``"replicated"``, all of it on every rank of the grids; or in
-            tiles of ``program.layout(name)``: ``"distributed"``; ``"gathered"`` frees copies of it.
+            of it on rank 0 (default); ``"replicated"``, all of it on every rank of the grids; a
+            :class:`Layout`, a tile of it on each of its ranks; or in tiles of
+            ``program.layout(name)``: ``"distributed"``; ``"gathered"`` frees copies of it.
         results: the same of all results that ``arguments`` does not name: ``"replicated"`` gives
             them to every rank.
         solvers: asked for plans in this order (default: all).
@@ -149,7 +150,7 @@ def search(
     machine: Machine | None = None,
     memory: int | str | None = None,
     fixed: Entries | Found | str | os.PathLike[str] | None = None,
-    arguments: Mapping[str, str] | None = None,
+    arguments: Mapping[str, Holding] | None = None,
     seconds: float = 60.0,
     tied: bool | None = None,
     mesh: Mesh | Mapping[str, int] | None = None,

@@ -48,7 +48,7 @@ from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.allocation import launched_ranks
 from distspmd.runtime.call_form import call_form_of
 from distspmd.runtime.launch import launch
-from distspmd.schedule import Entries, as_entries
+from distspmd.schedule import Entries, Holding, as_entries
 from distspmd.symbolic_lowering import SymbolicLowering, with_sizes
 from distspmd.tables import Table, as_html, as_text
 
@@ -123,7 +123,7 @@ def check(
     seed: int = 0,
     runs: int = 2,
     timeout: float | None = None,
-    arguments: Mapping[str, str] | None = None,
+    arguments: Mapping[str, Holding] | None = None,
     solvers: Sequence[Solver] | None = None,
     machine: Machine | None = None,
     deterministic: bool = False,

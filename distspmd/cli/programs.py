@@ -25,7 +25,7 @@ from distspmd.api.partitioned_function import PartitionedFunction, called_instea
 from distspmd.errors import ArgumentError, ToolchainError, UnsupportedProgram
 from distspmd.runtime.allocation import launched_ranks
 from distspmd.runtime.toolchain import find_mpi
-from distspmd.schedule import Entries
+from distspmd.schedule import Entries, Holding
 
 if TYPE_CHECKING:
     from dace import SDFG
@@ -47,7 +47,7 @@ class Asked:
 
     function: Callable[..., Any]
     schedule: Entries | None = None
-    arguments: Mapping[str, str] | None = None
+    arguments: Mapping[str, Holding] | None = None
     examples: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, Any] = field(default_factory=dict)
 

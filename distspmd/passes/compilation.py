@@ -19,7 +19,13 @@ from distspmd.passes.fold_indices import Fold
 from distspmd.passes.movement import Movement
 from distspmd.passes.tiles import Symbols
 from distspmd.passes.windows import Windows
-from distspmd.placement.argument_layouts import GATHERED, IN_TILES, ROOT, held_by_caller
+from distspmd.placement.argument_layouts import (
+    GATHERED,
+    IN_TILES,
+    ROOT,
+    held_by_caller,
+    ranks_of,
+)
 from distspmd.placement.homes import Home, choose, question
 from distspmd.placement.phases import LoopHome
 from distspmd.placement.propagation import Tiled
@@ -29,7 +35,7 @@ from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.row_exchange import RowExchange
 from distspmd.plans.solver import Solver
 from distspmd.runtime.call_form import CallForm
-from distspmd.schedule import Entries, Grid, Schedule
+from distspmd.schedule import Entries, Grid, Holding, Schedule
 
 
 @dataclass
@@ -73,7 +79,7 @@ class Compilation:
     schedule: Entries
     solvers: Sequence[Solver]
     machine: Machine
-    arguments: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, Holding] = field(default_factory=dict)
     deterministic: bool = False
     fuse: bool = True
     spaces: Sequence[IterationSpace] = ()
@@ -107,7 +113,8 @@ class Compilation:
     @property
     def ranks(self) -> int:
         """Ranks of the largest mesh so far."""
-        return max((space.tiling.mesh.size for space in self.tiled.values()), default=1)
+        meshes = (space.tiling.mesh.size for space in self.tiled.values())
+        return max(1, ranks_of(self.arguments), *meshes)
 
     def dtype(self, name: str) -> np.dtype[Any]:
         """The type of a container's elements."""
@@ -117,7 +124,8 @@ class Compilation:
     def choose_home(self, name: str, uses: Sequence[Use], ranks: int) -> Home:
         """The home of a container that the caller holds in one way or another."""
         kind = self.arguments.get(name, ROOT)
-        held = held_by_caller(kind, uses[0].layout.extents, ranks)
+        said = f"{self.sdfg.name!r}: arguments= wants {name!r}"
+        held = held_by_caller(kind, uses[0].layout.extents, ranks, said)
         home = self.choose(
             name,
             uses,

@@ -39,7 +39,7 @@ from distspmd.planning.select import Solution, select_plan
 from distspmd.plans.machine import Machine
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.tile_work import TileWork
-from distspmd.schedule import Axes
+from distspmd.schedule import Axes, Holding
 from distspmd.solvers.exchange import Exchange
 
 
@@ -210,7 +210,7 @@ def _record_fetch(movement: Movement, machine: Machine | None) -> PlannedMemlet:
 
 
 def _layouts_at_caller(
-    homes: Mapping[str, Home], arguments: Mapping[str, str]
+    homes: Mapping[str, Home], arguments: Mapping[str, Holding]
 ) -> dict[str, Layout]:
     """Layouts of what the caller does not hold on rank 0."""
     return {

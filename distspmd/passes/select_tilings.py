@@ -17,7 +17,7 @@ from distspmd.analysis.whole_program import unchanged_control_flow
 from distspmd.errors import UnsupportedProgram
 from distspmd.layouts.mesh import Mesh
 from distspmd.passes.compilation import Compilation
-from distspmd.placement.argument_layouts import REPLICATED
+from distspmd.placement.argument_layouts import REPLICATED, ranks_of
 from distspmd.placement.propagation import propagate
 from distspmd.placement.schedule import idle_sentences, resolve, whole_node
 from distspmd.runtime.notices import warn
@@ -89,7 +89,8 @@ class PropagateTilings:
             UnsupportedProgram: accesses that cannot be partitioned, with the source line.
         """
         named, schedule = compilation.tilings, compilation.schedule
-        ranks = max((tiling.mesh.size for tiling in named.values()), default=1)
+        meshes = (tiling.mesh.size for tiling in named.values())
+        ranks = max(1, ranks_of(compilation.arguments), *meshes)
         everywhere = {
             space.name: Tiling.of(space.ranges, Mesh(ranks=ranks), [()] * len(space.ranges))
             for space in compilation.spaces

@@ -170,7 +170,7 @@ def choose(
     for layout in (*possible, *([partial] if partial else [])):
         if not all(works_in_place(use, layout) for use in _reads_of_operands(uses)):
             continue
-        at_caller = caller is not None and layout.same_tiles(caller)
+        at_caller = caller is not None and layout.same_tiles(caller) and _has_one_stride(layout)
         whole_tiles = at_caller or layout.partial
         core, fresh = (layout, (layout,)) if whole_tiles else _kept(layout, uses, dtype)
         held = core if distributed else caller

@@ -173,7 +173,7 @@ class Schedule(dict[str, Any]):
         spaces: Mapping[str, Any] | None = None,
         places: Mapping[str, str] | None = None,
         homes: Mapping[str, Layout] | None = None,
-        arguments: Mapping[str, str] | None = None,
+        arguments: Mapping[str, Holding] | None = None,
         held: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(spaces or {})
@@ -217,7 +217,10 @@ class Schedule(dict[str, Any]):
     def __str__(self) -> str:
         spaces = [f"{name}: {asked}" for name, asked in self.items()]
         homes = [f"{name} in {home}" for name, home in self.homes.items()]
-        held = [f"{name} {kind}" for name, kind in {**self.held, **self.arguments}.items()]
+        held = [
+            f"{name} in {kind}" if isinstance(kind, Layout) else f"{name} {kind}"
+            for name, kind in {**self.held, **self.arguments}.items()
+        ]
         return "\n".join([*spaces, *homes, *held])
 
 
@@ -378,6 +381,9 @@ class Patterns(Schedule):
 
 HOLDINGS = ("root", "replicated", "distributed", "gathered")
 """Ways to hold arguments; of two factors of a product the later one counts."""
+
+Holding = str | Layout
+"""How a caller holds an argument or a result: in one of these ways, or in a layout."""
 
 
 def _shown(axes: Axes) -> str:

@@ -36,17 +36,24 @@ def written(schedule: Schedule) -> str:
         mesh = meshes.setdefault(asked.mesh, f"mesh{len(meshes) + 1}")
         split = {each: _axes_written(asked.mesh, a, name) for each, a in asked.split.items()}
         spaces[name] = {"mesh": mesh, **({"split": split} if split else {})}
-    homes = {}
-    for name, home in schedule.homes.items():
-        if home.mesh.axes:
-            mesh = meshes.setdefault(home.mesh, f"mesh{len(meshes) + 1}")
-        homes[name] = {"mesh": mesh if home.mesh.axes else ROOT, "layout": str(home)}
+
+    def as_written(layout: Layout) -> dict[str, str]:
+        if not layout.mesh.axes:
+            return {"mesh": ROOT, "layout": str(layout)}
+        mesh = meshes.setdefault(layout.mesh, f"mesh{len(meshes) + 1}")
+        return {"mesh": mesh, "layout": str(layout)}
+
+    homes = {name: as_written(home) for name, home in schedule.homes.items()}
+    arguments = {
+        name: as_written(kind) if isinstance(kind, Layout) else kind
+        for name, kind in schedule.arguments.items()
+    }
     content = {
         "version": VERSION,
         "meshes": {name: dict(mesh.axes) for mesh, name in meshes.items()},
         "spaces": spaces,
         **({"homes": homes} if homes else {}),
-        **({"arguments": dict(schedule.arguments)} if schedule.arguments else {}),
+        **({"arguments": arguments} if arguments else {}),
         **({"held": dict(schedule.held)} if schedule.held else {}),
     }
     text: str = yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
@@ -95,11 +102,15 @@ def read(path: Path) -> Schedule:
     }
     homes = {}
     for name, (where, asked) in _section(path, content, entries, "homes").items():
-        homes[name], places[f"home of {name}"] = _home(where, asked, meshes), where
-    held: dict[str, dict[str, str]] = {key: {} for key in _HOLDING}
+        homes[name], places[f"home of {name}"] = _layout(where, asked, meshes), where
+    held: dict[str, dict[str, Any]] = {key: {} for key in _HOLDING}
     for key in _HOLDING:
         for name, (where, kind) in _section(path, content, entries, key).items():
-            held[key][name], places[f"{key} {name}"] = _kind(where, key, name, kind), where
+            places[f"{key} {name}"] = where
+            if key == "arguments" and isinstance(kind, dict):
+                held[key][name] = _layout(where, kind, meshes)
+            else:
+                held[key][name] = _kind(where, key, name, kind)
     return Schedule(spaces, places, homes, **held)
 
 
@@ -176,10 +187,10 @@ def _known_mesh(place: str, name: Any, meshes: Mapping[str, Mesh]) -> Mesh:
     return meshes.get(name, Mesh())
 
 
-def _home(place: str, asked: Any, meshes: Mapping[str, Mesh]) -> Layout:
+def _layout(place: str, asked: Any, meshes: Mapping[str, Mesh]) -> Layout:
     if not isinstance(asked, dict) or {*asked} != {"mesh", "layout"}:
         raise ScheduleError(
-            f"{place}: {asked!r} is no home. Write {{mesh: mesh1, layout: '[4{{x}}8]'}}."
+            f"{place}: {asked!r} is no layout. Write {{mesh: mesh1, layout: '[4{{x}}8]'}}."
         )
     try:
         return Layout.parse(asked["layout"], _known_mesh(place, asked["mesh"], meshes))

@@ -186,7 +186,7 @@ class Dwelling:
         if self.caller is not None:
             held = self.caller.numbers
         found: NDArray[np.bool_] = (self.layouts.numbers == held).all(axis=1)
-        return found & self.layouts.has_one_stride if self.is_distributed else found
+        return found & self.layouts.has_one_stride
 
     def _nothing(self, dimensions: int) -> Key:
         return (self.columns.whole(0),) * dimensions

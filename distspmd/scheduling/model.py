@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from distspmd.analysis.loop_runs import busiest, times
 from distspmd.analysis.uses import Read, Update
 from distspmd.analysis.work import LINE, Work, swept_lines, work_of
+from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.passes.compilation import Compilation
-from distspmd.placement.argument_layouts import IN_TILES, REPLICATED, ROOT
+from distspmd.placement.argument_layouts import IN_TILES, REPLICATED, ROOT, held_by_caller
 from distspmd.placement.homes import needs_load
 from distspmd.plans.machine import Machine
-from distspmd.schedule import Grid
+from distspmd.schedule import Grid, Holding
 from distspmd.scheduling.columns import Columns
 from distspmd.scheduling.dwellings import Axes, Dwelling, Settled, UseArrays
 from distspmd.scheduling.footprints import (
@@ -246,7 +247,7 @@ class Model:
             program.itemsizes[data],
             extents,
             uses,
-            self._caller(kind, extents) if seen and kind not in IN_TILES else None,
+            self._caller(data, kind, extents) if seen and kind not in IN_TILES else None,
             seen and kind in IN_TILES,
             is_loaded,
             program.machine,
@@ -255,10 +256,13 @@ class Model:
         self._dwellings[key] = HomeVariable.of(dwelling, stages, self.capacity is not None)
         return self._dwellings[key]
 
-    def _caller(self, kind: str, extents: Sequence[int]) -> Tiles:
+    def _caller(self, data: str, kind: Holding, extents: tuple[int, ...]) -> Tiles:
         """The tiles in which the caller holds a container."""
         found = np.zeros((1, self.mesh.size, len(extents), 2), np.int64)
-        if kind == REPLICATED:
+        if isinstance(kind, Layout) and kind.ranks <= self.mesh.size:  # else as on one rank
+            held_by_caller(kind, extents, self.mesh.size, f"arguments= wants {data!r}")
+            found[0, : kind.ranks] = np.where((kind.volumes > 0)[:, None, None], kind.bounds, 0)
+        elif kind == REPLICATED:
             found[..., 1] = extents
         else:
             found[:, 0, :, 1] = extents

@@ -30,10 +30,11 @@ from distspmd.pipeline import (
     run_passes,
     with_held,
 )
+from distspmd.placement.argument_layouts import ranks_of
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
 from distspmd.runtime.notices import notice, notice_if_long
-from distspmd.schedule import Entries, Grid
+from distspmd.schedule import Entries, Grid, Holding
 from distspmd.scheduling import candidates
 from distspmd.scheduling.found import Found, found_on
 from distspmd.scheduling.interleaved import fold_all, rounds_in
@@ -132,7 +133,7 @@ def search_numbers(
     options: Options,
     fixed: Entries | None = None,
     *,
-    arguments: Mapping[str, str] | None = None,
+    arguments: Mapping[str, Holding] | None = None,
     machine: Machine | None = None,
     fuse: bool = True,
 ) -> Found:
@@ -190,7 +191,7 @@ def lower_searched(
     schedule: Entries,
     options: Options,
     *,
-    arguments: Mapping[str, str] | None = None,
+    arguments: Mapping[str, Holding] | None = None,
     solvers: Sequence[Solver] | None = None,
     machine: Machine | None = None,
     deterministic: bool = False,
@@ -257,10 +258,17 @@ def _search(program: Program, options: Options) -> Found:
                 f"ranks={options.ranks}."
             )
 
+    held = ranks_of(program.compilation.arguments)
+    if held > options.ranks:
+        raise ArgumentError(
+            f"search: arguments= has layouts on {held} ranks, but ranks={options.ranks}."
+        )
     bounds: list[float] = []
     refused: list[NoSchedule] = []
 
     def on(mesh: Mesh) -> Found | None:
+        if mesh.size < held:
+            return None
         fixed = {name: candidates.on_mesh(grid, mesh) for name, grid in grids.items()}
         assert options.memory is None or isinstance(options.memory, int)
         tied = len(program.footprints) > MANY if options.tied is None else options.tied

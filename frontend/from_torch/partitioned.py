@@ -33,7 +33,7 @@ from distspmd.runtime.collective_resource import Closing
 from distspmd.runtime.driven import default_comm
 from distspmd.runtime.elsewhere import elsewhere
 from distspmd.runtime.notices import warn
-from distspmd.schedule import Entries, Schedule, as_entries
+from distspmd.schedule import Entries, Holding, Schedule, as_entries
 
 if TYPE_CHECKING:
     from dace import SDFG
@@ -68,7 +68,7 @@ def partitioned(
     comm: Any = None,
     *,
     mesh: Mesh | Mapping[str, int] | None = None,
-    arguments: Mapping[str, str] | None = None,
+    arguments: Mapping[str, Holding] | None = None,
     arithmetic: str = "vector",
     device: str | None = None,
 ) -> Partitioned:
@@ -109,7 +109,7 @@ class Partitioned(Closing):
         function: Callable[..., Any] | nn.Module | None,
         schedule: Entries,
         comm: Any,
-        arguments: Mapping[str, str],
+        arguments: Mapping[str, Holding],
         arithmetic: str,
         device: str | None,
     ) -> None:

@@ -166,7 +166,7 @@ def test_homes_that_a_schedule_gives_are_kept_in_files_and_taken(tmp_path):
     ("homes", "message"),
     [
         ("[1]", "schedule.yaml:6: homes is no mapping"),
-        ("\n  hidden: '[4]'", "schedule.yaml:7: '.4.' is no home"),
+        ("\n  hidden: '[4]'", "schedule.yaml:7: '.4.' is no layout"),
         ("\n  hidden: {mesh: rows, layout: '[3{z}12]'}", "schedule.yaml:7: .* no axis 'z'"),
         ("\n  hidden: {mesh: columns, layout: '[12]'}", "schedule.yaml:7: there is no mesh"),
         ("\n  hiden: {mesh: rows, layout: '[3{x}12]'}", "schedule.yaml:7: there is no array 'hid"),

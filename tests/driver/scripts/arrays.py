@@ -7,6 +7,8 @@ import distspmd
 from distspmd import Layout, Mesh
 
 RANKS = 3
+COLUMNS = Layout.parse("[10, 3{a}7]", Mesh.of({"a": RANKS}))
+BOXES = Layout.parse("boxes[10, 7]{0: 0:3, 0:7; 2: 3:10, 0:7}", Mesh.of({"a": RANKS}))
 
 
 @distspmd.program(schedule={"__return": (RANKS, 1)}, arguments={"__return": "distributed"})
@@ -37,6 +39,11 @@ def grown(x):
 @distspmd.program(schedule={"__return": (RANKS, 1)}, arguments={"x": "replicated"})
 def of_copies(x):
     return x - 1.0
+
+
+@distspmd.program(schedule={"__return": (RANKS, 1)}, arguments={"x": COLUMNS, "__return": BOXES})
+def of_columns(x):
+    return x * 4.0
 
 
 def of_rows(x: dace.float64[8, 4]):
@@ -95,6 +102,16 @@ def handles():
     assert "np.asarray" in said, said
 
 
+def given_layouts():
+    x = np.random.default_rng(1).random((10, 7))
+    found = of_columns(x)
+    assert found.layout == BOXES
+    assert np.array_equal(found[2:5, 1:], x[2:5, 1:] * 4.0)
+    again = of_columns(found)
+    assert again.layout == BOXES
+    assert np.array_equal(again.numpy(), x * 16.0)
+
+
 def write(handle):
     handle[0, 0] = 1.0
 
@@ -127,6 +144,7 @@ def main():
     with distspmd.ranks(RANKS) as ranks:
         moved(ranks)
         handles()
+        given_layouts()
         checked = distspmd.check(of_rows, {"__return": (RANKS, 1)}, RANKS)
         assert checked.largest == 0.0
         assert len(checked.runs) == 2
