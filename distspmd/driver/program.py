@@ -94,17 +94,15 @@ class DrivenProgram(Program):
         if held.layouts:
             changed = self._changed()
             held.fresh -= set(changed)
-            held.passed -= set(self.binding_changed)
             if changed or held.missing:
                 self._refresh(changed)
 
     def _changed(self) -> list[str]:
         if not self.binding:
             return []
-        self.binding_changed = list(self.binding.changed(self.residents.layouts.keys()))
-        return sorted(self.residents.fresh.intersection(self.binding_changed))
-
-    binding_changed: Collection[str] = ()
+        changed = self.binding.changed(self.residents.layouts.keys())
+        self.residents.passed -= set(changed)
+        return sorted(self.residents.fresh.intersection(changed))
 
     def refresh(self) -> None:
         """Let the ranks hold the values that count."""
@@ -167,6 +165,10 @@ class DrivenProgram(Program):
         if not self._executable.is_open:
             raise self._closed()
         held = self.residents
+        changed = self._changed()
+        if changed:  # of what others have written here, nothing is overwritten
+            held.fresh -= set(changed)
+            self.ranks.together(served.now_holds, self.number, changed, [])
         wanted = {
             name: array
             for name, array in self.live().items()

@@ -65,6 +65,9 @@ class ServedBinding:
         """The driver passes all of them."""
         return {}
 
+    def has_run(self) -> None:
+        """The driver notes it."""
+
     def given(self, name: str, value: Any, tile: tuple[int, ...] | None = None) -> Any:
         """What the driver passed."""
         return value

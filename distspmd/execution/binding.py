@@ -43,6 +43,9 @@ class Binding(Protocol):
     def arguments(self) -> Mapping[str, NDArray[Any]]:
         """Arguments that the caller does not pass, as arrays over their own memory."""
 
+    def has_run(self) -> None:
+        """Note that a call has ended, before its results are returned."""
+
     def given(self, name: str, value: Any, tile: tuple[int, ...] | None = None) -> Any:
         """What the caller passed, as an array; of the shape of a tile, where it is one."""
 

@@ -302,6 +302,8 @@ class Program(Closing):
             self._run_and_listen(arrays)
         elif self._is_needed:
             self._executable.run(arrays)
+        if self.binding:
+            self.binding.has_run()
         if not self.signature.results:
             return None
         results = self.signature.completed(results)
@@ -447,6 +449,8 @@ class Program(Closing):
         """
         if not self._executable.is_open:
             raise self._closed()
+        if self.residents.layouts:  # of what others have written there, nothing is overwritten
+            self.residents.fresh -= set(self._agreement.bcast(self._changed()))
         self.residents.collect(self.live())
 
     def distribute(self) -> None:

@@ -130,11 +130,17 @@ class MemoryBinding:
         """
         if self.assumptions:
             self.assumptions.check()
+            self.assumptions.gradients.make(self.assumptions.closed.parameters)
         found = self.held(self.live)
         if self.draws:
             found["seed"] = seed(torch.initial_seed(), self.calls)
             self.calls += 1
         return found
+
+    def has_run(self) -> None:
+        """Let parameters have no gradients that the function has cleared."""
+        if self.assumptions:
+            self.assumptions.gradients.clear(self.assumptions.closed.parameters)
 
     def given(self, name: str, value: Any, tile: tuple[int, ...] | None = None) -> Any:
         """What the caller passed, in the program's shape, or in that of a tile."""

@@ -22,6 +22,7 @@ from distspmd.frontend.from_torch.closures import Closed, functions_of, variable
 from distspmd.frontend.from_torch.optimizers import BY_SCHEDULERS, varying_settings
 from distspmd.frontend.from_torch.run_time_numbers import Guard
 from distspmd.frontend.from_torch.scalers import SETTINGS
+from distspmd.frontend.from_torch.slots import Gradients
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _HOOKS = (*("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"),)
@@ -37,8 +38,10 @@ class Assumptions:
         function: Callable[..., Any],
         varying: Collection[str] = (),
         guards: Sequence[Guard] = (),
+        gradients: Gradients = Gradients(),  # noqa: B008 - it does not change
     ) -> None:
         self.closed, self.function, self.varying = closed, function, varying
+        self.gradients = gradients
         self._guards = guards
         self._read = {
             (name, number): {key for key, _ in varying_settings(group, varying)}
@@ -125,6 +128,8 @@ class Assumptions:
                 live = get()
             yield f"the parameter {name!r}", _Identity(live)
             yield f"requires_grad of {name!r}", tensor.requires_grad
+            if name in self.gradients.asked:
+                yield f"the gradient of {name!r}", "missing" if tensor.grad is None else "there"
             hooks = [*(tensor._backward_hooks or {}).values()]
             hooks += [*(getattr(tensor, "_post_accumulate_grad_hooks", None) or {}).values()]
             yield f"the hooks of {name!r}", tuple(map(_Identity, hooks))

@@ -33,6 +33,7 @@ class Closed:
         passing: names of buffers that no state dictionary has.
         scalers: of gradients, by the name under which the function knows them.
         outside: how to get tensors that no module has, by their names.
+        leaves_gradients: whether the function makes gradients, and has no optimizer to use them.
     """
 
     modules: dict[str, nn.Module]
@@ -45,6 +46,7 @@ class Closed:
     passing: set[str] = field(default_factory=set)
     scalers: dict[str, GradScaler] = field(default_factory=dict)
     outside: dict[str, Callable[[], Any]] = field(default_factory=dict)
+    leaves_gradients: bool = False
 
     def prefix(self, root: str) -> str:
         """What the names in a module start with: its own, where several modules have tensors."""
@@ -124,23 +126,6 @@ def _take_tensors(closed: Closed, owner: nn.Module, prefix: str, path: str) -> N
             found[name] = tensor
             if key in owner._non_persistent_buffers_set:
                 closed.passing.add(name)
-
-
-def check_owned(closed: Closed) -> None:
-    """Refuse optimizers of tensors that nobody knows.
-
-    Raises:
-        UnsupportedProgram: an optimizer has a parameter that the function does not lead to.
-    """
-    for name, optimizer in closed.optimizers.items():
-        for group in optimizer.param_groups:
-            for tensor in group["params"]:
-                if id(tensor) not in closed.names:
-                    raise UnsupportedProgram(
-                        f"the optimizer {name!r} updates a tensor of the shape "
-                        f"{list(tensor.shape)} that the function does not lead to, in a module or "
-                        "otherwise. Let the function use the module or the variable that has it."
-                    )
 
 
 DEVICES = ("cpu", *KINDS)

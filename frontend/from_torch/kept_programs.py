@@ -34,7 +34,7 @@ from distspmd.frontend.from_torch.fingerprints import (
     texts,
 )
 from distspmd.frontend.from_torch.scalers import scaler_tensors
-from distspmd.frontend.from_torch.slots import Slot
+from distspmd.frontend.from_torch.slots import Gradients, Slot
 from distspmd.frontend.from_torch.trace import traced_before
 from distspmd.lowering import Lowering
 from distspmd.plans.heuristics import HEURISTICS
@@ -58,7 +58,7 @@ class _Record:
         bound: what a binding has besides the live objects.
         live: the name of the slot behind each argument.
         without_memory: arguments whose tensors are on the device ``meta``.
-        gradients: that stay for later calls.
+        gradients: what becomes of them.
         constants: tensors that the function makes of numbers.
         texts: the files of all modules that were imported then, and their checksums.
         held: checksums of what libraries held when the trace began, by their modules.
@@ -69,7 +69,7 @@ class _Record:
     bound: Mapping[str, Any]
     live: Mapping[str, str]
     without_memory: Sequence[str]
-    gradients: Collection[str]
+    gradients: Gradients
     constants: Mapping[str, torch.Tensor]
     texts: Mapping[str, tuple[str, str]]
     held: Mapping[str, str]
@@ -171,7 +171,7 @@ class KeptProgram:
                 {name: getattr(binding, name) for name in BOUND},
                 {container: slot.name for container, slot in live.items()},
                 list(binding.without_memory),
-                {slot.name for slot in live.values() if slot.is_kept},
+                binding.assumptions.gradients,
                 {slot.name: slot.fetch() for slot in live.values() if slot.kind == "constant"},
                 texts(),
                 self._held,

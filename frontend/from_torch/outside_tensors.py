@@ -174,13 +174,14 @@ class Outside:
             self._item(held, key, f"{name}.{key}", item)
 
     def give_optimizers(self, closed: Closed) -> None:
-        """Let what optimizers update be parameters, where no module has it."""
-        for optimizer in closed.optimizers.values():
-            for group in optimizer.param_groups:
-                for tensor in group["params"]:
-                    place = self.places.get(id(tensor))
-                    if place is not None and id(tensor) not in closed.names:
-                        closed.take(place.name, place.tensor, place.get)
+        """Let what optimizers update be parameters, where the function leads to no module of it."""
+        for name, optimizer in closed.optimizers.items():
+            tensors = (tensor for group in optimizer.param_groups for tensor in group["params"])
+            for number, tensor in enumerate(tensors):
+                own = Place(f"{name}.{number}", tensor, lambda tensor=tensor: tensor, None)  # type: ignore[misc]
+                place = self.places.get(id(tensor), own)
+                if id(tensor) not in closed.names:
+                    closed.take(place.name, place.tensor, place.get)
 
     # -- while the function is traced -----------------------------------------------------------
 

@@ -112,7 +112,7 @@ class Places(TorchFunctionMode):
             self.unreached.is_set(args[0])
         elif func == _GRADIENT.__get__:
             clears = sys._getframe(2).f_code.co_name == "zero_grad"
-            if self.unreached.hides(args[0], clears):
+            if self.unreached.hides(args[0], clears, self._inside_update()):
                 return None
         return self._on_tensors(func, func.__name__, args, {})
 

@@ -22,7 +22,7 @@ from distspmd.frontend.from_torch.arguments import (
     memory_of,
 )
 from distspmd.frontend.from_torch.assumptions import same
-from distspmd.frontend.from_torch.slots import Slot
+from distspmd.frontend.from_torch.slots import Gradients, Slot
 from distspmd.frontend.from_torch.trace import traced_before
 from distspmd.lowering import Lowering
 from distspmd.saved.programs import bind_lowering, carried_binding
@@ -38,7 +38,7 @@ class SavedTensors:
         live: the name of the slot behind each argument.
         shapes: of these tensors, by the names of the slots.
         types: likewise.
-        gradients: that stay for later calls.
+        gradients: what becomes of them.
         without_memory: arguments whose tensors were on the device ``meta``.
         varying: settings of optimizers that the program reads at each call.
         facts: what else of the caller's is in the program, in words.
@@ -51,7 +51,7 @@ class SavedTensors:
     live: Mapping[str, str]
     shapes: Mapping[str, tuple[int, ...]]
     types: Mapping[str, torch.dtype]
-    gradients: Sequence[str]
+    gradients: Gradients
     without_memory: Sequence[str]
     varying: Sequence[str]
     facts: Mapping[str, Any]
@@ -83,7 +83,7 @@ class SavedTensors:
             {name: slot.name for name, (slot, _) in slots.items()},
             {slot.name: tuple(tensor.shape) for slot, tensor in slots.values()},
             {slot.name: tensor.dtype for slot, tensor in slots.values()},
-            sorted(slot.name for slot, _ in slots.values() if slot.is_kept),
+            getattr(assumed, "gradients", Gradients()),
             sorted(binding.without_memory),
             sorted(getattr(assumed, "varying", ())),
             {} if assumed is None or all_arrays else assumed.facts(),

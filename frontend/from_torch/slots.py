@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -22,9 +22,6 @@ class Slot:
     holder: Callable[[], torch.Tensor | None] | None = None
     """Gives the live tensor where ``fetch`` may give one that is only made for the call."""
 
-    is_kept: bool = False
-    """Whether it is a gradient that stays for a later call."""
-
     def mark(self) -> tuple[torch.Tensor | None, int, int]:
         """What is another one when somebody has written the tensor, or put another in its place."""
         tensor = self.holder() if self.holder else self.fetch()
@@ -34,11 +31,38 @@ class Slot:
         return tensor, tensor.data_ptr(), version
 
 
-def forget_gradients(graph: fx.Graph, slots: Sequence[Slot]) -> None:
+@dataclass(frozen=True)
+class Gradients:
+    """What becomes of gradients in a call, by the names of their parameters.
+
+    Attributes:
+        kept: those that are there after a call, for whoever wants them.
+        cleared: those that are not, whatever was there before.
+        asked: those of which the program assumes that they are there before a call, or not.
+    """
+
+    kept: frozenset[str] = frozenset()
+    cleared: frozenset[str] = frozenset()
+    asked: frozenset[str] = frozenset()
+
+    def make(self, parameters: Mapping[str, torch.Tensor]) -> None:
+        """Let parameters have those that are kept: zeros, to which a call adds."""
+        for name in self.kept:
+            if parameters[name].grad is None:
+                parameters[name].grad = torch.zeros_like(parameters[name])
+
+    def clear(self, parameters: Mapping[str, torch.Tensor]) -> None:
+        """Let parameters have none of those that the function clears."""
+        for name in self.cleared:
+            parameters[name].grad = None
+
+
+def forget_gradients(graph: fx.Graph, slots: Sequence[Slot], kept: Collection[str]) -> None:
     """Do not write gradients that the function clears: the next call begins with none."""
     for node, slot in list(zip(graph.nodes, slots, strict=False)):  # placeholders come first
         for user in list(node.users):
-            if slot.kind == "gradient" and not slot.is_kept and _overwrites(user, node):
+            is_kept = slot.name.removesuffix(".grad") in kept
+            if slot.kind == "gradient" and not is_kept and _overwrites(user, node):
                 graph.erase_node(user)
     graph.eliminate_dead_code()
 

@@ -115,9 +115,8 @@ def swapped_modules(
         mine = traced[name].detach()
         if tensor.requires_grad:
             mine.requires_grad_()
-            if tensor.grad is not None or f"{name}.grad" in traced:
-                mine.grad = traced[f"{name}.grad"]
             _take_hooks(tensor, mine)
+        mine.grad = traced.get(f"{name}.grad")
         setattr(mine, STANDS_FOR, True)
         swapped[id(tensor)] = mine
     swapped |= {id(tensor): traced[name] for name, tensor in closed.buffers.items()}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -27,7 +27,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from distspmd.codegen.build import warm_up
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend.from_torch.assumptions import Assumptions
-from distspmd.frontend.from_torch.closures import Closed, check_owned, closed_over
+from distspmd.frontend.from_torch.closures import Closed, closed_over
 from distspmd.frontend.from_torch.decompositions import (
     decompositions,
     matrices_are_not_checked,
@@ -47,7 +47,12 @@ from distspmd.frontend.from_torch.outside_tensors import Outside, Place
 from distspmd.frontend.from_torch.provenance import Places
 from distspmd.frontend.from_torch.run_time_numbers import Guards, placed
 from distspmd.frontend.from_torch.scalers import scaler_slots, swapped_scalers
-from distspmd.frontend.from_torch.slots import Slot, check_shared, forget_gradients
+from distspmd.frontend.from_torch.slots import (
+    Gradients,
+    Slot,
+    check_shared,
+    forget_gradients,
+)
 from distspmd.frontend.from_torch.swapped_modules import STANDS_FOR, Left, swapped_modules
 from distspmd.frontend.from_torch.unreached import Unreached
 
@@ -94,7 +99,6 @@ def trace(
     closed = closed_over(function)
     outside = Outside.of(function, closed)
     outside.give_optimizers(closed)
-    check_owned(closed)
     shared = give_own_memory(closed)
     put_in_order(closed)
     with _surroundings(), fx_traceback.preserve_node_meta():
@@ -112,9 +116,8 @@ def trace(
     _check_shapes(traced.graph)
     check_shared(traced.graph, slots, shared)
     state.known.check_written(_check_written(traced.graph, slots))
-    slots = _keeping(closed, slots, state.kept)
-    forget_gradients(traced.graph, slots)
-    assumptions = Assumptions(closed, function, varying, state.guards)
+    forget_gradients(traced.graph, slots, state.gradients.kept)
+    assumptions = Assumptions(closed, function, varying, state.guards, state.gradients)
     constants = {
         str(node.target): getattr(traced, str(node.target))
         for node in traced.graph.nodes
@@ -157,34 +160,24 @@ def _traced(
 
 
 class _MoreTensors(UnsupportedProgram):
-    """The function uses tensors outside of modules, for which none stood in."""
+    """The function uses or makes tensors for which none stood in."""
 
 
 def traced_before(
-    function: Callable[..., Any], varying: Collection[str], kept: Collection[str]
+    function: Callable[..., Any], varying: Collection[str], gradients: Gradients
 ) -> tuple[list[Slot], Assumptions]:
     """The slots and assumptions of a function, which another process has traced as it stands.
 
     Args:
         function, varying: as :func:`trace` takes them.
-        kept: gradients that stay for later calls.
+        gradients: what becomes of them.
     """
     closed = closed_over(function)
     give_own_memory(closed)
     put_in_order(closed)
-    slots = _keeping(closed, list(_slots(closed, varying)), kept)
-    return slots, Assumptions(closed, function, varying)
-
-
-def _keeping(closed: Closed, slots: Sequence[Slot], kept: Collection[str]) -> list[Slot]:
-    """The slots, where gradients of some names are kept for later calls."""
-    found = []
-    for slot in slots:
-        if slot.name in kept:
-            tensor = closed.parameters[slot.name.removesuffix(".grad")]
-            slot = replace(slot, fetch=_gradient(tensor, kept=True), is_kept=True)
-        found.append(slot)
-    return found
+    closed.leaves_gradients = bool(gradients.kept)
+    slots = list(_slots(closed, varying))
+    return slots, Assumptions(closed, function, varying, gradients=gradients)
 
 
 def _with_a_device(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -351,7 +344,7 @@ class _Run:
         self.guards: Guards = []
         self.known = KnownValues(slots, closed.buffers, self.guards)
         self.results: Any = None
-        self.kept: set[str] = set()
+        self.gradients = Gradients()
 
     def __call__(self, tensors: Sequence[torch.Tensor], inputs: Sequence[Any]) -> Any:
         """Swap, run, swap back."""
@@ -371,8 +364,10 @@ class _Run:
             with self.watch.running(self.guards):
                 result = self.function(*inputs)
             self._check_rates(rates)
-            unreached.settle()
-            self._keep_gradients(traced, swapped)
+            if unreached.lacks_places:
+                self.closed.leaves_gradients = True
+                raise _MoreTensors("")
+            self.gradients = unreached.settled()
             self._keep_buffers(traced)
         self.results, tensors = placed(result)
         return tensors
@@ -394,15 +389,6 @@ class _Run:
             if group["lr"] is not rate:
                 raise UnsupportedProgram(INSIDE)
 
-    def _keep_gradients(
-        self, traced: dict[str, torch.Tensor], swapped: dict[int, torch.Tensor]
-    ) -> None:
-        """Note which gradients stay for a later call: those that the function does not clear."""
-        for name, tensor in self.closed.parameters.items():
-            place = traced.get(f"{name}.grad")
-            if place is not None and swapped[id(tensor)].grad is place:
-                self.kept.add(f"{name}.grad")
-
     def _keep_buffers(self, traced: dict[str, torch.Tensor]) -> None:
         """Buffers that the function replaced instead of writing into them."""
         for (owner, key), name in self.closed.places.items():
@@ -416,7 +402,8 @@ def _slots(closed: Closed, varying: Collection[str]) -> Iterator[Slot]:
     for name, tensor in {**closed.parameters, **closed.buffers}.items():
         yield Slot(name, _live(closed, name, tensor))
     for name, tensor in closed.parameters.items():
-        if tensor.requires_grad and (closed.optimizers or tensor.grad is not None):
+        makes = tensor.requires_grad and (closed.optimizers or closed.leaves_gradients)
+        if makes or tensor.grad is not None:
             yield Slot(f"{name}.grad", _gradient(tensor), "gradient", _grad_of(tensor))
     yield from optimizer_slots(closed, varying)
     yield from scaler_slots(closed)
@@ -442,16 +429,9 @@ def _grad_of(tensor: torch.Tensor) -> Callable[[], torch.Tensor | None]:
     return lambda: tensor.grad
 
 
-def _gradient(tensor: torch.Tensor, kept: bool = False) -> Callable[[], torch.Tensor]:
+def _gradient(tensor: torch.Tensor) -> Callable[[], torch.Tensor]:
     """The gradient as it is before a call: zeros where there is none."""
-
-    def fetch() -> torch.Tensor:
-        found = torch.zeros_like(tensor) if tensor.grad is None else tensor.grad
-        if kept:
-            tensor.grad = found
-        return found
-
-    return fetch
+    return lambda: torch.zeros_like(tensor) if tensor.grad is None else tensor.grad
 
 
 @contextlib.contextmanager

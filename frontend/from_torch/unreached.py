@@ -1,22 +1,25 @@
-"""Parameters without a gradient, which optimizers of torch pass over.
+"""Gradients while a function is traced: which there are, which it leaves, and who has looked.
 
-While a function is traced, each parameter that an optimizer has finds a gradient of zeros, for a
-later call may find one. Once a backward pass has been made, those that it did not reach have none,
-as in torch: no weight decay changes them, and nobody counts their steps.
+A program adds to zeros where torch finds no gradient, so that one program serves the first call of
+a loop and all later ones. Where a function looks at a gradient that it has neither made nor cleared
+before, it finds what torch would find: none, where the parameter has none. Whether it has one is
+then an assumption of the program.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import torch
+from torch._functorch._aot_autograd.functional_utils import has_data_mutation
 
-from distspmd.errors import UnsupportedProgram
 from distspmd.frontend.from_torch.closures import Closed
+from distspmd.frontend.from_torch.slots import Gradients
 
 
 class Unreached:
-    """Which parameters of a trace have a gradient only because one might be there.
+    """Which parameters have the gradients that they had before the function ran.
 
     Args:
         closed: has the caller's parameters.
@@ -30,53 +33,68 @@ class Unreached:
         traced: Mapping[str, torch.Tensor],
         swapped: Mapping[int, torch.Tensor],
     ) -> None:
-        self._waiting: dict[int, tuple[str, torch.Tensor, torch.Tensor]] = {}
-        self._looked_at: dict[int, tuple[str, torch.Tensor, torch.Tensor]] = {}
-        self._is_reached = False
-        for name, tensor in closed.parameters.items():
-            place = traced.get(f"{name}.grad")
-            if place is not None and tensor.grad is None:
-                mine = swapped[id(tensor)]
-                self._waiting[id(mine)] = name, mine, place
-        for tensor in closed.parameters.values():
-            if tensor.requires_grad:
-                swapped[id(tensor)].register_post_accumulate_grad_hook(self._reach)
+        self._all = {name: swapped[id(tensor)] for name, tensor in closed.parameters.items()}
+        self._places = {name: traced.get(f"{name}.grad") for name in self._all}
+        self._there = {name for name, each in closed.parameters.items() if each.grad is not None}
+        self._as_before = {id(mine): name for name, mine in self._all.items()}
+        self._stepped: set[int] = set()
+        self._asked: set[str] = set()
+        for mine in self._all.values():
+            if mine.requires_grad:
+                handle = mine.register_post_accumulate_grad_hook(self.is_set)
+                hooks: Any = mine._post_accumulate_grad_hooks
+                hooks.move_to_end(handle.id, last=False)  # ahead of the caller's, which may look
 
-    def _reach(self, mine: torch.Tensor) -> None:
-        self._is_reached = True
-        self._waiting.pop(id(mine), None)
-
-    def hides(self, mine: torch.Tensor, clears: bool) -> bool:
+    def hides(self, mine: torch.Tensor, clears: bool, steps: bool) -> bool:
         """Whether a look at the gradient of something finds none.
 
         Args:
             mine: a tensor, maybe what stands for a parameter.
             clears: whether who looks would only clear it.
+            steps: whether an optimizer looks, in a step.
         """
-        if clears or not self._is_reached or id(mine) not in self._waiting:
+        if steps:
+            self._stepped.add(id(mine))
+        name = self._as_before.get(id(mine))
+        if clears or name is None:
             return False
-        self._looked_at[id(mine)] = self._waiting[id(mine)]
-        return True
+        self._asked.add(name)
+        return name not in self._there
 
     def is_set(self, mine: torch.Tensor) -> None:
-        """Note that the function sets or clears the gradient of something."""
-        self._waiting.pop(id(mine), None)
-        self._looked_at.pop(id(mine), None)
+        """Note that something has a gradient of the function's own, or that it is cleared."""
+        self._as_before.pop(id(mine), None)
+        self._stepped.discard(id(mine))
 
-    def settle(self) -> None:
-        """Let parameters that were not reached have no gradient.
+    @property
+    def lacks_places(self) -> bool:
+        """Whether the function leaves gradients for which the program has no memory."""
+        placeless = [mine for name, mine in self._all.items() if self._places[name] is None]
+        return any(_gradient_of(mine) is not None for mine in placeless)
 
-        Raises:
-            UnsupportedProgram: a later call would find one where the first one found none, for a
-                second backward pass made it.
+    def settled(self) -> Gradients:
+        """What the function leaves; what it has made anew is written where gradients are kept.
+
+        Of what it has cleared, made and used in a step of an optimizer, nothing is left.
         """
-        for name, mine, place in self._looked_at.values():
-            if mine.grad is place and id(mine) not in self._waiting:
-                raise UnsupportedProgram(
-                    f"the gradient of {name!r} is kept for the next call, and something looks at "
-                    "it between two backward passes, where the first call has none. Clear it in "
-                    "the function, with zero_grad(), or make both passes before."
-                )
-        for _, mine, place in self._waiting.values() if self._is_reached else ():
-            if mine.grad is place:
-                mine.grad = None
+        kept, cleared, asked = set(), set(), set(self._asked)
+        for name, mine in self._all.items():
+            place, now = self._places[name], _gradient_of(mine)
+            if id(mine) in self._as_before:
+                if place is not None and has_data_mutation(place):  # zeros, maybe
+                    asked.add(name)
+                    kept |= {name} & self._there
+            elif now is None or (now is not place and id(mine) in self._stepped):
+                cleared.add(name)
+            else:
+                kept.add(name)
+                if now is not place and place is not None:
+                    with torch.no_grad():
+                        place.copy_(now)
+        return Gradients(frozenset(kept), frozenset(cleared), frozenset(asked))
+
+
+def _gradient_of(mine: torch.Tensor) -> torch.Tensor | None:
+    """What is there, whoever is watching those who look."""
+    with torch._C.DisableTorchFunction():
+        return mine.grad

@@ -68,6 +68,7 @@ class Program:
                 if slot.kind != "rate":
                     with torch.no_grad():
                         slot.fetch().copy_(live[slot.name])
+            binding.has_run()
             return results
 
         return call

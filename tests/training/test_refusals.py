@@ -118,12 +118,6 @@ def test_a_dampened_first_step_is_refused() -> None:
     assert "Run one step" in refused(stepped(model, optimizer, id), torch.randn(2, 4))
 
 
-def test_an_optimizer_of_other_tensors_is_refused() -> None:
-    model = net()
-    optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(5))])
-    assert "does not lead to" in refused(stepped(model, optimizer, id), torch.randn(2, 4))
-
-
 def test_modules_are_no_results() -> None:
     model = net()
     assert "returns Sequential" in refused(lambda x: (model(x), model), torch.randn(2, 4))
