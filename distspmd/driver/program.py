@@ -123,7 +123,8 @@ class DrivenProgram(Program):
         changed = self._changed()
         self.residents.fresh -= set(changed)
         self.residents.fresh.update(names)
-        self.ranks.together(served.now_holds, self.number, changed, list(names))
+        if changed or names:
+            self.ranks.together(served.now_holds, self.number, changed, list(names))
 
     def on_each(self, work: Callable[..., None], *arguments: Any) -> None:
         """Let this process do something with the live memory, and the ranks with their parts."""
@@ -140,6 +141,7 @@ class DrivenProgram(Program):
         """Begin with what the ranks hold for another program that is bound to the same tensors."""
         assert isinstance(other, DrivenProgram)
         pairs = pairs or {}
+        self.now_holds(())
         changed = other._changed()
         other.residents.fresh -= set(changed)
         alike = {
@@ -165,10 +167,8 @@ class DrivenProgram(Program):
         if not self._executable.is_open:
             raise self._closed()
         held = self.residents
-        changed = self._changed()
-        if changed:  # of what others have written here, nothing is overwritten
-            held.fresh -= set(changed)
-            self.ranks.together(served.now_holds, self.number, changed, [])
+        if held.layouts:
+            self.now_holds(())  # and overwrites nothing that others have written here
         wanted = {
             name: array
             for name, array in self.live().items()

@@ -377,6 +377,7 @@ class Program(Closing):
             other: which has not the values that count any more.
             pairs: on rank 0, names of arguments here, and there.
         """
+        self.now_holds(())
         changed = other._changed()
         pairs, changed = self._agreement.bcast((pairs, changed))
         other.residents.fresh -= set(changed)
@@ -449,8 +450,8 @@ class Program(Closing):
         """
         if not self._executable.is_open:
             raise self._closed()
-        if self.residents.layouts:  # of what others have written there, nothing is overwritten
-            self.residents.fresh -= set(self._agreement.bcast(self._changed()))
+        if self.residents.layouts:
+            self.now_holds(())  # and overwrites nothing that others have written there
         self.residents.collect(self.live())
 
     def distribute(self) -> None:

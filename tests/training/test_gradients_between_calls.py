@@ -158,7 +158,7 @@ def train(names: str, schedule: str, comm: Any) -> None:
     ("names", "schedule", "ranks"),
     [
         ("added up over calls, cleared where backward begins", "data_parallel", 2),
-        ("added up over calls", "zero 1", 2),
+        ("zeros from outside", "zero 1", 2),
         *(
             pytest.param(", ".join(LOOPS), schedule, ranks, marks=pytest.mark.slow)
             for schedule in ("data_parallel", "zero 1", "zero 2", "zero 3", "megatron")
