@@ -377,10 +377,8 @@ class Program(Closing):
             other: which has not the values that count any more.
             pairs: on rank 0, names of arguments here, and there.
         """
-        self.now_holds(())
-        changed = other._changed()
-        pairs, changed = self._agreement.bcast((pairs, changed))
-        other.residents.fresh -= set(changed)
+        self.now_holds(()), other.now_holds(())
+        pairs = self._agreement.bcast(pairs)
         self.residents.take(other.residents, pairs, self.live(), other.live())
         self._changed()
 
