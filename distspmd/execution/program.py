@@ -377,7 +377,8 @@ class Program(Closing):
             other: which has not the values that count any more.
             pairs: on rank 0, names of arguments here, and there.
         """
-        self.now_holds(()), other.now_holds(())
+        self.now_holds(())
+        other.now_holds(())
         pairs = self._agreement.bcast(pairs)
         self.residents.take(other.residents, pairs, self.live(), other.live())
         self._changed()
@@ -448,8 +449,7 @@ class Program(Closing):
         """
         if not self._executable.is_open:
             raise self._closed()
-        if self.residents.layouts:
-            self.now_holds(())  # and overwrites nothing that others have written there
+        self.now_holds(())  # and overwrites nothing that others have written there
         self.residents.collect(self.live())
 
     def distribute(self) -> None:
