@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         sequence_parallel,
         zero,
     )
+    from distspmd.frontend.registered_operators import register_operator
 
 __all__ = [
     "bind",
@@ -42,6 +43,7 @@ __all__ = [
     "onnx_model",
     "parameters",
     "partitioned",
+    "register_operator",
     "resident",
     "save",
     "sequence_parallel",
@@ -63,6 +65,7 @@ _LATER = {
     "onnx_model": "distspmd.frontend.from_onnx.api",
     "parameters": "distspmd.frontend.from_torch.arguments",
     "partitioned": "distspmd.frontend.from_torch.partitioned",
+    "register_operator": "distspmd.frontend.registered_operators",
     "resident": "distspmd.frontend.from_torch.arguments",
     "save": "distspmd.frontend.from_torch.checkpoints",
     "sequence_parallel": "distspmd.frontend.presets",

@@ -60,8 +60,10 @@ def read_program(
     frontend: str,
     examples: Sequence[Any],
     sizes: Mapping[str, Any],
+    *,
+    fixes_numbers: bool = False,
 ) -> SDFG:
-    """What :func:`distspmd.frontend.numpy_program` returns."""
+    """What :func:`distspmd.frontend.numpy_program` returns, or a program for the given numbers."""
     if frontend == "dace":
         return dace_parser.numpy_program(function, *examples, **sizes)
     if frontend != "numpy":
@@ -72,7 +74,7 @@ def read_program(
             f"{python!r} is no function that is written in Python, so that its source is not to be "
             "read. Write a function that calls it."
         )
-    has_numbers = any(map(_is_run_time_number, (*examples, *sizes.values())))
+    has_numbers = not fixes_numbers and any(map(_is_run_time_number, (*examples, *sizes.values())))
     try:
         return _settled(python, examples, sizes, fixes_numbers=not has_numbers)
     except AsksForGradients:

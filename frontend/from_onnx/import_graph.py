@@ -18,9 +18,11 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from distspmd.errors import UnsupportedProgram
+from distspmd.frontend.from_onnx.custom import Custom, full_name, not_registered
 from distspmd.frontend.from_onnx.functions import body_of, expand_function
 from distspmd.frontend.from_onnx.registry import OPERATORS, Function, Meaning
 from distspmd.frontend.from_onnx.types import onnx_type, tensor_of
+from distspmd.frontend.registered_operators import registered_operators
 
 _CONTROL_FLOW = ("If", "Loop", "Scan", "SequenceMap")
 _OF_SHAPES = ("Shape", "Size")
@@ -123,6 +125,8 @@ class Specialiser:
             raise UnsupportedProgram(
                 "control flow is not covered. Export the model traced or unrolled."
             )
+        if full_name(node) in registered_operators():
+            return self._custom(node)
         known = OPERATORS.get(node.op_type) if node.domain in ("", "ai.onnx") else None
         return self._by_others(node, version) if known is None else self._call(node, known, version)
 
@@ -205,12 +209,25 @@ class Specialiser:
         value = self.values[name]
         return value.tensor if isinstance(value, KnownTensor) else value
 
+    # -- operators that the user has registered -------------------------------------------------
+
+    def _custom(self, node: onnx.NodeProto) -> list[Instruction]:
+        inputs = tuple(self.constant_or_name(name) if name else None for name in node.input)
+        attributes = {a.name: _plain(helper.get_attribute_value(a)) for a in node.attribute}
+        function = Custom(full_name(node), len(node.output))
+        instruction = Instruction(function, inputs, attributes, tuple(node.output))
+        with self.mode:
+            self.values.update(instruction.run(self.tensor))
+        return [instruction]
+
     # -- operators that are defined by others ---------------------------------------------------
 
     def _by_others(self, node: onnx.NodeProto, opset: int) -> list[Instruction]:
         body = self.local.get((node.domain, node.op_type)) or body_of(
             node, opset, [onnx_type(self.tensor(x)) if x else onnx.TypeProto() for x in node.input]
         )
+        if body is None and node.domain not in ("", "ai.onnx"):
+            raise not_registered(node)
         if body is None:
             covered = ", ".join(sorted({*OPERATORS, "Constant"}))
             raise UnsupportedProgram(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import onnx
@@ -12,8 +12,10 @@ from onnx import checker, defs
 from torch import Tensor, nn
 
 from distspmd.errors import UnsupportedProgram
+from distspmd.frontend.from_onnx.custom import full_name
 from distspmd.frontend.from_onnx.import_graph import Instruction, KnownTensor, Specialiser
 from distspmd.frontend.from_onnx.types import onnx_type, tensor_of, torch_type
+from distspmd.frontend.registered_operators import registered_operators
 
 OPSETS = range(13, defs.onnx_opset_version() + 1)
 """Versions of the operators that are covered."""
@@ -66,7 +68,10 @@ class Model(nn.Module):
         )
         self._modules.update(nodes)  # names may be any text, also those of attributes
         self._buffers.update(special.kept)
-        _check_outputs(graph, special)
+        custom = {x for n in graph.node if full_name(n) in registered_operators() for x in n.output}
+        told = [value for value in graph.value_info if value.name in custom]
+        _check_values("output", graph.output, special)
+        _check_values("value", told, special)
 
     def forward(self, *arguments: Tensor) -> Any:
         """Run all nodes."""
@@ -190,9 +195,9 @@ def _path(node: onnx.NodeProto) -> str:
     return str(node.name or node.output[0])
 
 
-def _check_outputs(graph: onnx.GraphProto, special: Specialiser) -> None:
-    """Whether results are what the model says of them."""
-    for output in graph.output:
+def _check_values(what: str, values: Iterable[onnx.ValueInfoProto], special: Specialiser) -> None:
+    """Whether outputs, or what custom operators give, are what the model says of them."""
+    for output in values:
         special.check_filled(output.name)
         tensor = special.tensor(output.name)
         found, said = onnx_type(tensor).tensor_type, output.type.tensor_type
@@ -203,6 +208,6 @@ def _check_outputs(graph: onnx.GraphProto, special: Specialiser) -> None:
         )
         if found.elem_type != said.elem_type or (said.HasField("shape") and not fits):
             raise UnsupportedProgram(
-                f"the output {output.name!r} comes out as {tensor.dtype} {extents}, but the model "
+                f"the {what} {output.name!r} comes out as {tensor.dtype} {extents}, but the model "
                 f"says {onnx.TensorProto.DataType.Name(said.elem_type)} {wanted}."
             )

@@ -26,9 +26,10 @@ from distspmd.frontend.operators.aten_registry import number as constant
 from distspmd.frontend.tensor_ir.cse import settle, share_results
 from distspmd.frontend.tensor_ir.dimension_names import dimension_names
 from distspmd.frontend.tensor_ir.fuse import fuse, inline_into_updates
+from distspmd.frontend.tensor_ir.identifiers import identifier
 from distspmd.frontend.tensor_ir.indices import Array, Value, new_variables
 from distspmd.frontend.tensor_ir.inplace_updates import copies, join_updates, updates
-from distspmd.frontend.tensor_ir.kernels import Builder, Kernel, identifier, operator_of
+from distspmd.frontend.tensor_ir.kernels import Builder, Kernel, operator_of
 from distspmd.frontend.tensor_ir.storage_order import arrange
 from distspmd.frontend.tensor_ir.to_sdfg import emit
 from distspmd.runtime.compile_runtime import INCLUDE

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch._library.custom_ops import CustomOpDef
 from torch.amp.grad_scaler import GradScaler
 
 from distspmd.frontend.from_torch.scalers import READ_AT_CALLS
@@ -254,6 +255,12 @@ class Fingerprint:
         elif isinstance(item, types.FunctionType):
             self.add(item)
 
+    def _custom_operator(self, value: CustomOpDef) -> None:
+        """By its schema and by what is traced of it; what it runs on a device is in no program."""
+        self._say("custom operator", value._qualname, value._schema, value._autocast_dtype)
+        for function in (value._abstract_fn, value._setup_context_fn, value._backward_fn):
+            self.add(function)
+
     def _code(self, value: types.CodeType) -> None:
         self._say("code", value.co_code, value.co_names, value.co_varnames, value.co_freevars)
         self._say(value.co_flags, value.co_exceptiontable)
@@ -294,6 +301,7 @@ class Fingerprint:
         ((tuple, list), _items),
         (dict, _mapping),
         ((set, frozenset), _set),
+        (CustomOpDef, _custom_operator),
         (types.CodeType, _code),
         (types.FunctionType, _function),
         (_WRAPPERS, _wrapped),

@@ -36,6 +36,7 @@ from distspmd.frontend.from_torch.fingerprints import (
 from distspmd.frontend.from_torch.scalers import scaler_tensors
 from distspmd.frontend.from_torch.slots import Gradients, Slot
 from distspmd.frontend.from_torch.trace import traced_before
+from distspmd.frontend.registered_operators import registered_operators
 from distspmd.lowering import Lowering
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
@@ -222,7 +223,8 @@ def _key(
         *(Machine.measured(), HEURISTICS),
     )
     gradients = [name for name, each in closed.parameters.items() if each.grad is not None]
-    for value in (outside, call, varying, gradients, replaced_in_torch(), function):
+    operators = dict(sorted(registered_operators().items()))
+    for value in (outside, call, varying, gradients, replaced_in_torch(), operators, function):
         found.add(value)
     return found.hexdigest()[:32], found.packages
 

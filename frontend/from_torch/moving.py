@@ -153,7 +153,7 @@ def _place(frame: FrameType) -> str:
     return f"{file.removeprefix(os.getcwd() + os.sep)}:{frame.f_lineno}"
 
 
-def _users_line() -> str:
+def users_line() -> str:
     """The innermost line of the user's that runs; nothing while a module is imported."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
@@ -168,7 +168,7 @@ def _users_line() -> str:
 
 def _refuse_next(name: str, advice: str) -> None:
     raise UnsupportedProgram(
-        f"the function takes the next element of {name!r} in {_users_line()}; {_SAME}. {advice}"
+        f"the function takes the next element of {name!r} in {users_line()}; {_SAME}. {advice}"
     )
 
 
@@ -181,7 +181,7 @@ class _Generator:
     def __getattr__(self, name: str) -> Any:
         if name in ("manual_seed", "seed"):
             raise UnsupportedProgram(
-                f"the function sets the seed of torch's random numbers in {_users_line()}. Random "
+                f"the function sets the seed of torch's random numbers in {users_line()}. Random "
                 "numbers of a program are functions of torch.initial_seed() and of the number of "
                 "the call: set the seed before the first call."
             )
@@ -294,7 +294,7 @@ def _hear(event: str, arguments: tuple[Any, ...]) -> None:
             _assume(os.path.abspath(os.fsdecode(path)), guards)
         return
     for name, start in _ASKED.items():
-        if event.startswith(start) and (line := _users_line()):
+        if event.startswith(start) and (line := users_line()):
             raise UnsupportedProgram(
                 f"the function asks {name} in {line}; {_SAME}. Ask outside of the function, and "
                 "pass a tensor."
@@ -305,7 +305,7 @@ def _assume(path: str, guards: Guards) -> None:
     """Assume that a file stays, unless it is a part of Python, a library or the system."""
     if path.endswith(_CODE) or path.startswith(_OF_THE_SYSTEM) or not _is_users(path):
         return
-    line = _users_line()
+    line = users_line()
     before = _stamp(path)
     if line and before is not None:
         said = f"the file {path!r}, which {line} reads, is as it was"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -24,6 +24,7 @@ from distspmd.frontend.from_torch.closures import Closed
 from distspmd.frontend.from_torch.known_values import SHAPES, KnownValues
 from distspmd.frontend.from_torch.lists_of_tensors import PREFIX, for_each
 from distspmd.frontend.from_torch.losses import LOSSES
+from distspmd.frontend.from_torch.moving import users_line
 from distspmd.frontend.from_torch.outside_tensors import Standing
 from distspmd.frontend.from_torch.resampling import grid_sample
 from distspmd.frontend.from_torch.run_time_numbers import Guards, Number, ReadNumber
@@ -147,7 +148,8 @@ class Places(TorchFunctionMode):
         if name == "bincount" and result is None and len(args) == 1 and [*kwargs] == ["minlength"]:
             result = self.known.counted(args[0], kwargs["minlength"])
         if result is None:
-            result = func(*args, **kwargs)
+            with _line_of(func):
+                result = func(*args, **kwargs)
         if isinstance(result, torch.Tensor) and result.grad_fn is not None:
             metadata: Any = result.grad_fn.metadata
             metadata.setdefault("distspmd", self.path)
@@ -211,6 +213,20 @@ class Places(TorchFunctionMode):
                 handle.remove()
             self.phase = "forward"
             self._place()
+
+
+@contextlib.contextmanager
+def _line_of(func: Callable[..., Any]) -> Iterator[None]:
+    """Keeps the user's line, too, of an operator that is called by its own name."""
+    place = fx_traceback.current_meta.get("custom")
+    if place is None or not isinstance(func, torch._ops.OpOverload | torch._ops.OpOverloadPacket):
+        yield
+        return
+    fx_traceback.current_meta["custom"] = {**place, "line": users_line()}
+    try:
+        yield
+    finally:
+        fx_traceback.current_meta["custom"] = place
 
 
 def _set_data(tensor: torch.Tensor, value: torch.Tensor) -> None:

@@ -3,6 +3,7 @@
 from distspmd.frontend.operators import (
     complex_numbers,
     convolutions,
+    custom,
     experts,
     indexing,
     matrices,
@@ -19,6 +20,7 @@ __all__ = [
     "OPERATORS",
     "complex_numbers",
     "convolutions",
+    "custom",
     "evaluate",
     "experts",
     "indexing",

@@ -16,6 +16,7 @@ from torch.utils import _pytree as pytree
 from distspmd.errors import UnsupportedProgram
 from distspmd.expressions.ir import Constant, Expression, Load, Operation, apply, cast
 from distspmd.expressions.operations import DType
+from distspmd.frontend.registered_operators import line_to_register, registered_operators
 from distspmd.frontend.tensor_ir import indices as v
 from distspmd.frontend.tensor_ir.indices import Index, Value, Variable
 from distspmd.frontend.tensor_ir.kernels import VIEWS, Builder, called, operator_of, refuse
@@ -42,6 +43,8 @@ HALVES = {torch.bfloat16: "bfloat16", torch.float16: "float16"}
 """Types whose numbers are stored in 16 bits, and rounded behind each operator."""
 INT64, FLOAT64 = TYPES[torch.int64], TYPES[torch.float64]
 
+REGISTERED = "distspmd::registered"
+"""The row of the table for all operators that users have registered."""
 _IGNORED = ("_record_function_enter_new", "_record_function_exit")
 
 
@@ -54,9 +57,9 @@ def evaluate(builder: Builder, node: fx.Node) -> Any:
     name = operator_of(node)
     if name in _IGNORED:
         return None
-    known = OPERATORS.get(name)
+    known = OPERATORS.get(REGISTERED if name in registered_operators() else name)
     if known is None:
-        raise refuse(node, sorted(name for name in OPERATORS if not name.startswith("_")))
+        raise _unknown(node)
     args, kwargs = fx.node.map_arg(
         (node.args, dict(node.kwargs)), lambda argument: builder.values[argument]
     )
@@ -67,6 +70,23 @@ def evaluate(builder: Builder, node: fx.Node) -> Any:
     if name not in VIEWS:
         found = _rounded(found, node.meta.get("val"))
     return builder.settled(found, node)
+
+
+def _unknown(node: fx.Node) -> UnsupportedProgram:
+    """The error for an operator that is not in the table."""
+    target, name = node.target, operator_of(node)
+    if name.startswith("auto_functionalized"):
+        return UnsupportedProgram(
+            f"{called(node, node.args[0])} writes into its arguments. Let it return new tensors: "
+            "torch.library.custom_op(..., mutates_args=()), and register what it computes."
+        )
+    if isinstance(target, torch._ops.OpOverload) and "::" in name:
+        parameters = [argument.name for argument in target._schema.arguments]
+        return UnsupportedProgram(
+            f"{called(node)} is a custom one, of which nothing is known. Say what it computes: "
+            f"{line_to_register(name, parameters)}."
+        )
+    return refuse(node, sorted(n for n in OPERATORS if not n.startswith("_") and "::" not in n))
 
 
 def _rounded(found: Any, example: Any) -> Any:

@@ -37,7 +37,7 @@ def _grouped_mm(
     return _by_groups(builder, node, a, b, offsets)
 
 
-@operator("grouped_mm_fallback")
+@operator("transformers::grouped_mm_fallback")
 def _of_transformers(
     builder: Builder, node: fx.Node, x: Value, weight: Value, offsets: Value
 ) -> Value:
@@ -45,7 +45,7 @@ def _of_transformers(
     return _by_rows(builder, node, x, weight, offsets)
 
 
-@operator("grouped_mm_fallback_backward")
+@operator("transformers::grouped_mm_fallback_backward")
 def _of_transformers_backward(
     builder: Builder, node: fx.Node, x: Value, weight: Value, offsets: Value, g: Value
 ) -> list[Value]:

@@ -15,7 +15,7 @@ from distspmd.frontend.tensor_ir.indices import (
     replace_loads,
     substitute_indices,
 )
-from distspmd.frontend.tensor_ir.kernels import LAPACK, LINES, Kernel, current_indices
+from distspmd.frontend.tensor_ir.kernels import WHOLE, Kernel, current_indices
 from distspmd.plans.heuristics import HEURISTICS
 
 
@@ -72,7 +72,7 @@ def _needed(kernels: Sequence[Kernel], late: Sequence[Kernel]) -> list[Kernel]:
     left = []
     for kernel in reversed(kernels):
         wanted = [r for r in kernel.results if r[0].name in read or r[0].is_argument]
-        if kernel.operation not in (LINES, LAPACK) or not wanted:  # which make all or nothing
+        if kernel.operation not in WHOLE or not wanted:  # which make all or nothing
             kernel.results = wanted
         if wanted:
             left.append(kernel)

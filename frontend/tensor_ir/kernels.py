@@ -7,17 +7,18 @@ readers, a contraction, or a broadcast that would compute them again and again.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from dace import SDFG
 from torch import fx
 
 from distspmd.errors import UnsupportedProgram
 from distspmd.expressions.ir import Expression, Load, Operation, count_additions, depth_of
 from distspmd.expressions.operations import DType
+from distspmd.frontend.tensor_ir.identifiers import identifier
 from distspmd.frontend.tensor_ir.indices import (
     Array,
     Crossing,
@@ -40,6 +41,10 @@ LINES = "lines"
 """The operation of a kernel whose code takes lines (:mod:`distspmd.frontend.tensor_ir.lines`)."""
 LAPACK = "lapack"
 """Of one that calls LAPACK (:mod:`distspmd.frontend.tensor_ir.matrices`)."""
+FUNCTION = "function"
+"""Of one that is a function of its own (:mod:`distspmd.frontend.tensor_ir.functions`)."""
+WHOLE = (LINES, LAPACK, FUNCTION)
+"""Of those that make all of their results or none, of arrays as they lie."""
 
 
 @dataclass(eq=False)
@@ -53,6 +58,8 @@ class Kernel:
     reduced: tuple[Variable, ...] = ()
     picked: tuple[Variable, Load] | None = None
     """A variable, and what holds the one value of it at which the expression is not neutral."""
+    body: tuple[SDFG, tuple[str, ...]] | None = None
+    """Of a function: it, and its containers that are the operands."""
 
     @property
     def read(self) -> list[Load]:
@@ -343,18 +350,27 @@ VIEWS = {
 
 
 def operator_of(node: fx.Node) -> str:
-    """Name of a node's operator, without its overload."""
+    """Name of a node's operator, without its overload; of a custom one with its namespace."""
     target = node.target
     if isinstance(target, torch._ops.OpOverload):
-        return str(target.overloadpacket.__name__)
+        own = str(target.overloadpacket.__name__)
+        return own if target.namespace in _OF_TORCH else f"{target.namespace}::{own}"
     return str(getattr(target, "__name__", target))
+
+
+_OF_TORCH = ("aten", "prims", "profiler")
+
+
+def called_as(node: fx.Node) -> str:
+    """What a node's operator is called in names."""
+    return operator_of(node).rpartition("::")[2].strip("_")
 
 
 def name_of(node: fx.Node) -> str:
     """Name of a node's elements: the path of its module, its operator, and the phase."""
     place = node.meta.get("custom") or {}
     path, phase = place.get("path", ""), place.get("phase", "forward")
-    name = operator_of(node).strip("_")
+    name = called_as(node)
     known = phase == "forward" or name.endswith(phase)
     return "_".join(filter(None, [path, name, "" if known else phase]))
 
@@ -365,30 +381,10 @@ def path_of(node: fx.Node) -> str:
     phase = place.get("phase", "forward")
     found = (
         place.get("path", ""),
-        operator_of(node).strip("_"),
+        called_as(node),
         "" if phase == "forward" else phase,
     )
     return ".".join(filter(None, found))
-
-
-_WORDS = frozenset(
-    """alignas alignof and asm auto bitand bitor bool break case catch char class compl concept
-    const constexpr continue decltype default delete do double else enum explicit export extern
-    false float for friend goto if inline int long mutable namespace new noexcept not nullptr
-    operator or private protected public register requires return short signed sizeof static
-    struct switch template this throw true try typedef typeid typename union unsigned using
-    virtual void volatile while xor as assert async await def del elif except finally from
-    global import in is lambda None nonlocal pass raise with yield True False""".split()  # noqa: SIM905
-)
-"""What C++ and Python do not take as names."""
-
-
-def identifier(text: str) -> str:
-    """A name as C++ and Python take it."""
-    name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")
-    if name in _WORDS:
-        return f"{name}_"
-    return f"t_{name}" if not name or name[0].isdigit() else name
 
 
 def refuse(node: fx.Node, known: Sequence[str]) -> UnsupportedProgram:
@@ -396,11 +392,12 @@ def refuse(node: fx.Node, known: Sequence[str]) -> UnsupportedProgram:
     return UnsupportedProgram(f"{called(node)} is not covered. Covered are {', '.join(known)}.")
 
 
-def called(node: fx.Node) -> str:
-    """An operator with where it is called."""
+def called(node: fx.Node, target: Any = None) -> str:
+    """An operator with where it is called; another one that its operator calls."""
     place = node.meta.get("custom") or {}
-    where = place.get("path") or "the step itself"
-    return f"the operator {node.target} (in the {place.get('phase', 'forward')} of {where})"
+    where = f"in the {place.get('phase', 'forward')} of {place.get('path') or 'the step itself'}"
+    line = f", {place['line']}" if place.get("line") else ""
+    return f"the operator {target or node.target} ({where}{line})"
 
 
 def digits(index: Index, extents: Sequence[int]) -> list[Index]:

@@ -95,7 +95,7 @@ def call_lapack(
     lead = operands[0].shape[: len(own)]
     made, found = [], []
     for number, (shape, dtype) in enumerate(results):
-        core = [_whole(length) for length in shape]
+        core = [whole_variable(length) for length in shape]
         array = builder.container(name_of(node), [*batch, *core], dtype, node)
         array.written = element(array, [*_places(batch), *(Index() for _ in core)])
         made.append((array, Call(routine.label(number), tuple(loads), dtype)))
@@ -111,11 +111,33 @@ def _places(variables: Sequence[Variable]) -> list[Index]:
     return [Index(((u, 1),)) for u in variables]
 
 
-def _whole(length: int) -> Variable:
+def whole_variable(length: int) -> Variable:
     """A variable of a dimension that is not split."""
     variable = Variable(Extent(length))
     variable.extent.solid = True
     return variable
+
+
+def stored_whole(builder: Builder, node: fx.Node, value: Value) -> Load:
+    """A value in an array of its own shape, that of a function or anew: its first element."""
+    load = value.expression
+    if isinstance(load, Load) and _is_as_stored(value, load):
+        return element(load.array, [Index() for _ in load.index])
+    return _stored(builder, node, value, len(value.dims))[0]
+
+
+def _is_as_stored(value: Value, load: Load) -> bool:
+    """Whether a value is an array, whose dimensions nobody splits, from the first to the last."""
+    extents = load.array.extents
+    return (
+        load.array.written is not None
+        and [extent.length for extent in extents] == list(value.shape)
+        and all(extent.find().solid for extent in extents)
+        and all(
+            index == Index(tuple((v, 1) for v in own))
+            for index, own in zip(load.index, value.dims, strict=True)
+        )
+    )
 
 
 def _stored(
@@ -125,7 +147,7 @@ def _stored(
     lead = len(value.dims) - rank
     kept = [leaf for group in value.dims[:lead] for u in group for leaf in u.leaves()]
     core = [[leaf for u in group for leaf in u.leaves()] for group in value.dims[lead:]]
-    own = [_whole(math.prod(u.length for u in group)) for group in core]
+    own = [whole_variable(math.prod(u.length for u in group)) for group in core]
     array: Array = builder.container(f"{name_of(node)}_of", [*kept, *own], value.dtype, node)
     array.written = element(array, [*_places(kept), *map(Index.of, core)])
     builder.kernels.append(Kernel(value.variables, [(array, value.expression)], array.name))

@@ -25,7 +25,7 @@ from distspmd.frontend.tensor_ir.indices import (
     element,
     replace_loads,
 )
-from distspmd.frontend.tensor_ir.kernels import LAPACK, LINES, Kernel, distinct, is_product, reach
+from distspmd.frontend.tensor_ir.kernels import WHOLE, Kernel, distinct, is_product, reach
 from distspmd.nodes import contraction_gemm
 from distspmd.nodes.contraction_gemm import Gemm
 from distspmd.nodes.contraction_operands import Einsum, Operand
@@ -133,7 +133,7 @@ class _Orders:
         if key not in self._known:
             if kernel.operation is None:
                 self._known[key] = self._map(kernel)
-            elif kernel.operation in (LINES, LAPACK):
+            elif kernel.operation in WHOLE:
                 self._known[key] = 0.0  # its arrays stay as they are
             else:
                 self._known[key] = self._contraction(kernel)

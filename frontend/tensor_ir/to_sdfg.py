@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,7 @@ from distspmd.expressions.ir import (
 )
 from distspmd.frontend.tensor_ir.indices import Array, Index, Variable
 from distspmd.frontend.tensor_ir.kernels import (
+    FUNCTION,
     LAPACK,
     LINES,
     Builder,
@@ -90,6 +92,8 @@ class _State:
                 self._lines(kernel)
             elif kernel.operation == LAPACK:
                 self._lapack(kernel)
+            elif kernel.operation == FUNCTION:
+                self._function(kernel)
             else:
                 self._contraction(kernel)
 
@@ -216,6 +220,27 @@ class _State:
         for connector, array in zip(connectors, made, strict=True):
             written, whole = self._write(array.name), self._whole(array.name)
             self.state.add_edge(node, connector, written, None, whole)
+
+    # -- functions ------------------------------------------------------------------------------
+
+    def _function(self, kernel: Kernel) -> None:
+        assert kernel.body is not None
+        body, operands = kernel.body
+        call = kernel.results[0][1]
+        assert isinstance(call, Call)
+        reads = {
+            name: load.array.name
+            for name, load in zip(operands, call.arguments, strict=True)
+            if isinstance(load, Load)
+        }
+        writes = {str(own.label[0]): array.name for array, own in kernel.results}
+        inside: dict[str, Any] = dict.fromkeys(reads)
+        outside: dict[str, Any] = dict.fromkeys(writes)
+        node = self.state.add_nested_sdfg(copy.deepcopy(body), inside, outside, name=kernel.label)
+        for name, array in reads.items():
+            self.state.add_edge(self._read(array), None, node, name, self._whole(array))
+        for name, array in writes.items():
+            self.state.add_edge(node, name, self._write(array), None, self._whole(array))
 
     # -- contractions ---------------------------------------------------------------------------
 

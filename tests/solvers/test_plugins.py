@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Launch
@@ -67,10 +69,24 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         sys.modules.pop(module, None)
 
 
-def on_page() -> str:
-    """The solver of the page."""
-    (found,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
+def on_page(number: int = 0) -> str:
+    """The solver, the operator or the library node of the page."""
+    found: str = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)[number]
     return found
+
+
+@pytest.fixture
+def module_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Any]:
+    """A module of its own with what is on the page."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def imported(number: int) -> Any:
+        name = f"of_page_{number}"
+        (tmp_path / f"{name}.py").write_text(on_page(number))
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        return importlib.import_module(name)
+
+    return imported
 
 
 def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -98,6 +114,35 @@ def test_the_solver_of_the_page_is_asked_beside_ours(install: Install) -> None:
     assert {"ring", "exchange"} <= asked
     refused = distspmd.plan(WHOLE, ROWS)
     assert any(refusal.solver == "ring" for refusal in refused.refusals)
+
+
+def test_the_operator_of_the_page_is_a_part_of_modules(module_of: Callable[[int], Any]) -> None:
+    import torch
+
+    class Module(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return module_of_page.swish(x, 2.0)
+
+    module_of_page = module_of(1)
+    assert len(on_page(1).splitlines()) <= 20
+    sdfg = distspmd.frontend.torch_module(Module(), torch.ones(7, 3))
+    lowering = distspmd.lower(sdfg, {"swish": (3, 1)})
+    assert {space.parts for space in lowering.spaces} == {(3, 1)}
+    distspmd.frontend.register_operator("mylib::swish", module_of_page.swish_in_numpy)
+
+
+def test_the_library_node_of_the_page_runs_on_parts(module_of: Callable[[int], Any]) -> None:
+    from dace import SDFG, Memlet, float64
+
+    node = module_of(2).Shares()
+    sdfg = SDFG("shares")
+    for name in ("x", "y"):
+        sdfg.add_array(name, [7, 5], float64)
+    state = sdfg.add_state()
+    state.add_edge(state.add_read("x"), None, node, "_x", Memlet("x[0:7, 0:5]"))
+    state.add_edge(node, "_y", state.add_write("y"), None, Memlet("y[0:7, 0:5]"))
+    lowering = distspmd.lower(sdfg, {"y": (3,)})
+    assert [space.parts for space in lowering.spaces] == [(3,)]
 
 
 def test_programs_ask_plugins_too(install: Install) -> None:

@@ -17,6 +17,7 @@ from torch.nn import functional
 
 import distspmd
 from distspmd import frontend
+from distspmd.frontend.operators import OPERATORS
 
 BATCH, LENGTH, WIDTH, HIDDEN, CHOSEN, RANKS = 2, 8, 16, 24, 2, 4
 WORDS = BATCH * LENGTH
@@ -29,6 +30,10 @@ def rows_of(ends: Tensor) -> list[slice]:
     """The rows of each expert."""
     ends_of = ends.tolist()
     return [slice(a, b) for a, b in zip([0, *ends_of[:-1]], ends_of, strict=True)]
+
+
+for _name in ("grouped_mm_fallback", "grouped_mm_fallback_backward"):
+    OPERATORS[f"distspmd_tests::{_name}"] = OPERATORS[f"transformers::{_name}"]
 
 
 @torch.library.custom_op("distspmd_tests::grouped_mm_fallback", mutates_args=())

@@ -14,7 +14,7 @@ from torch import nn
 
 import distspmd
 from distspmd import frontend
-from distspmd.frontend.tensor_ir.kernels import identifier
+from distspmd.frontend.tensor_ir.identifiers import identifier
 from distspmd.runtime.launch import launch
 from training.models import Tied, speak
 

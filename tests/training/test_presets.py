@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 import distspmd
 from distspmd import frontend
-from distspmd.frontend.tensor_ir.kernels import identifier
+from distspmd.frontend.tensor_ir.identifiers import identifier
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from training.models import Block, Rotary, speak
 
