@@ -27,6 +27,7 @@ from distspmd.plans.encoding import Storage
 from distspmd.plans.messages import Message
 from distspmd.plans.plan import Plan, Step
 from distspmd.plans.redistribution import Redistribution
+from distspmd.plans.rewrites.drop_operands import ask
 from distspmd.solvers.exchange import Exchange
 
 Weights = tuple[int, ...]
@@ -96,9 +97,9 @@ def plan_block_cyclic(source: Layout, target: Layout, dtype: DTypeLike) -> Block
         _apart(side, of, most, weights) for side, of in zip((source, target), held, strict=True)
     ]
     move = Redistribution(sides[0], sides[1], dtype)  # type: ignore[arg-type]  # it makes the type
-    proof = Exchange().plan(move)
+    proof = ask(Exchange(), move)
     assert isinstance(proof, Plan)
-    if not source.partial:
+    if not source.partial and not target.partial:
         proof = _from_own(proof, held[0], most)
     return BlockCyclicPlan(
         source, target, proof, _merged(proof, (source, target), held, most), most, weights

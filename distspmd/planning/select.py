@@ -13,6 +13,7 @@ from distspmd.plans.machine import Machine
 from distspmd.plans.plan import Plan
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.rewrites.chunk import chunk
+from distspmd.plans.rewrites.drop_operands import ask
 from distspmd.plans.rewrites.rank_order import order_by_rank
 from distspmd.plans.solver import Refusal, Solver
 
@@ -51,8 +52,9 @@ def select_plan(
     for solver in solvers:
         if machine and hasattr(solver, "on"):
             solver = solver.on(machine)
-        hopeless = _hopeless(solver, redistribution, costed, machine or Machine())
-        answer: Plan | Refusal = hopeless or solver.plan(redistribution)
+        asked = redistribution.with_operands
+        hopeless = _hopeless(solver, asked, costed, machine or Machine())
+        answer: Plan | Refusal = hopeless or ask(solver, redistribution)
         if isinstance(answer, Plan) and in_order:
             answer = order_by_rank(answer)
         if isinstance(answer, Plan) and max_memory is not None:

@@ -15,6 +15,7 @@ from distspmd.layouts import intervals, relations
 from distspmd.layouts.intersection import Overlaps, overlaps
 from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout
+from distspmd.layouts.operand_dimension import in_operand_dimension
 from distspmd.layouts.reductions import find_reduction
 from distspmd.layouts.types import find_dtype
 
@@ -27,13 +28,17 @@ class Redistribution:
     source is reduced on the way. With ``accumulate`` what the target held before is one more
     operand of that reduction.
 
+    A partial target gets operands: those along an axis over which the source is partial, too, stay
+    operands, and the others are reduced. Each value becomes one operand. What holds nothing of an
+    element then is the neutral element, with which the target is filled before the plan begins.
+
     ``in_place`` says that each rank has both of its boxes in one storage: what it holds of the
     target is there already, and only what it lacks moves. So a halo is filled around a tile.
 
     ``at_caller`` says that the source is the caller's own memory, which no other rank sees.
 
     Raises:
-        LayoutError: different extents, a partial target, or a reduction that the dtype lacks.
+        LayoutError: different extents, a reduction that the dtype lacks, or two of them.
     """
 
     source: Layout
@@ -59,20 +64,27 @@ class Redistribution:
                 f"source {self.source} and target {self.target} are layouts of different arrays: "
                 f"{self.source.extents} and {self.target.extents}."
             )
-        if self.target.partial:
-            raise LayoutError(
-                f"target {self.target} is partial: values cannot be turned into operands."
-            )
-        if self.source.partial:
-            operation = find_reduction(self.source.partial.reduction)
-            if not operation.supports(self.dtype):
+        for side, layout in (("source", self.source), ("target", self.target)):
+            if layout.partial and not find_reduction(layout.partial.reduction).supports(self.dtype):
                 raise LayoutError(
-                    f"source {self.source}: no {operation.name} of {self.dtype} values."
+                    f"{side} {layout}: no {layout.partial.reduction} of {self.dtype} values."
                 )
-        elif self.accumulate:
+        if self.target.partial:
+            self._check_partial_target(self.target.partial.reduction)
+        if not self.source.partial and self.accumulate:
             raise LayoutError("only operands of a reduction accumulate; the source has values.")
         if self.in_place and self.source.partial:
             raise LayoutError(f"{self.source}: operands and values need a storage each.")
+
+    def _check_partial_target(self, reduction: str) -> None:
+        if self.reduction not in (None, reduction):
+            raise LayoutError(
+                f"source {self.source} and target {self.target}: operands of {self.reduction} are "
+                f"none of {reduction}. Go there in two steps, by a layout of values."
+            )
+        if self.accumulate or self.in_place:
+            raise LayoutError(f"target {self.target}: operands are not added to what was there.")
+        self.with_operands  # noqa: B018  # which refuses
 
     def __hash__(self) -> int:
         return self._hash
@@ -100,6 +112,14 @@ class Redistribution:
         return self.source.partial.reduction if self.source.partial else None
 
     @cached_property
+    def with_operands(self) -> Redistribution:
+        """The same with values for a target: with a dimension for operands, if that is partial."""
+        if self.target.partial is None:
+            return self
+        source, target = in_operand_dimension(self.source, self.target)
+        return Redistribution(source, target, self.dtype, at_caller=self.at_caller)
+
+    @cached_property
     def overlaps(self) -> Overlaps:
         """Where the tiles of the source and of the target meet."""
         return overlaps(self.source, self.target)
@@ -112,7 +132,7 @@ class Redistribution:
     @cached_property
     def bound(self) -> Bound:
         """What every plan of this redistribution moves at least."""
-        return Bound(self)
+        return Bound(self.with_operands)
 
 
 @dataclass(frozen=True)

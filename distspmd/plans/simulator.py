@@ -23,7 +23,8 @@ def simulate(plan: Plan, tiles: Sequence[Tile], before: Sequence[Tile] | None = 
     Args:
         plan: what to run.
         tiles: source tile of each rank, of the shape of its box.
-        before: what the target tiles hold at the start (zeros unless given).
+        before: what the target tiles hold at the start (zeros unless given; a partial target holds
+            the neutral element).
 
     Raises:
         PlanError: a tile is missing or has another shape than its box.
@@ -45,6 +46,10 @@ def simulate(plan: Plan, tiles: Sequence[Tile], before: Sequence[Tile] | None = 
                     f"[{intervals.box_text(layout.box(rank))}] in {layout}."
                 )
             held[rank] = np.array(tile, move.dtype)
+    if move.target.partial:
+        neutral = find_reduction(move.target.partial.reduction).identity(move.dtype)
+        for tile in buffers[1]:
+            tile[...] = neutral
     if move.in_place:
         for rank, (mine, wanted) in enumerate(
             zip(move.source.boxes, move.target.boxes, strict=False)

@@ -135,6 +135,9 @@ class _Proof:
     def run(self) -> None:
         for number, step in enumerate(self.plan.steps):
             self._run(step, f"step {number} ({step.kind}) of the plan {self.plan}")
+        if self.move.target.partial:
+            self._prove_operands()
+            return
         proved: set[tuple[int, Box]] = set()
         for rank, box in enumerate(self.move.target.boxes):
             found = self.state[1][rank]
@@ -145,11 +148,40 @@ class _Proof:
             if self.move.accumulate:
                 wanted = np.where(wanted != 0, wanted | self.before, self.before)
             wrong = np.asarray(found != wanted, dtype=bool)
-            if wrong.any():
-                raise PlanError(
-                    f"the plan {self.plan} leaves [{self._first(wrong, box)}] on rank {rank} "
-                    f"without all of {self.move.source}: some of it never arrives, or too often."
-                )
+            self._refuse(wrong, box, rank)
+
+    def _prove_operands(self) -> None:
+        """Each operand of the source is in one operand of the target, the same on all its ranks."""
+        target = self.move.target
+        combined: dict[int, Masks] = {}
+        held = np.zeros_like(self.full, dtype=bool)
+        for rank, box in enumerate(target.boxes):
+            cells = self._cells(box)
+            operand = target.operand(rank)
+            if operand not in combined:
+                combined[operand] = np.full_like(self.full, -1)
+            known = combined[operand][cells]
+            found = self.state[1][rank]
+            self._refuse(np.asarray((known != -1) & (known != found), dtype=bool), box, rank)
+            known[...] = found
+            held[cells] = True
+        every = np.zeros_like(self.full)
+        for operand, masks in combined.items():
+            masks[masks == -1] = 0
+            rank = int(np.flatnonzero(target.operands == operand)[0])
+            whole = intervals.whole(target.extents)
+            self._refuse(np.asarray((every & masks) != 0, dtype=bool), whole, rank)
+            every |= masks
+        wrong = np.asarray(held & (every != self.full), dtype=bool)
+        self._refuse(wrong, intervals.whole(target.extents), 0)
+
+    def _refuse(self, wrong: NDArray[np.bool_], box: Box, rank: int) -> None:
+        """Refuse the plan for what it leaves on a rank, if anything is wrong."""
+        if wrong.any():
+            raise PlanError(
+                f"the plan {self.plan} leaves [{self._first(wrong, box)}] on rank {rank} "
+                f"without all of {self.move.source}: some of it never arrives, or too often."
+            )
 
     def _run(self, step: Step, where: str) -> None:
         for problem in find_malformed(step, self.plan):

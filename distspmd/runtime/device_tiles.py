@@ -14,6 +14,7 @@ import numpy as np
 
 from distspmd.errors import ArgumentError, DistSPMDError
 from distspmd.layouts.layout import Layout
+from distspmd.layouts.reductions import find_reduction
 from distspmd.plans.staged_boxes import staging_table
 from distspmd.runtime import dlpack
 from distspmd.runtime.agreement import Agreement
@@ -54,8 +55,10 @@ class DeviceTiles:
         views = [_view(device, name, value) for name, value in (("tile", tile), ("out", out))]
         result = out
         if out is None and isinstance(target, Layout) and isinstance(views[0], DeviceView):
-            result = _zeros_like(tile, views[0], target.shape(rank), device)
+            result = _filled_like(tile, views[0], target, rank, device)
             views[1] = _view(device, "out", result)
+        elif out is not None and isinstance(target, Layout) and target.partial:
+            views[1] = Unusable(f"{target} is partial: operands arrive in new tiles of devices")
         found = [_addressed(view) for view in views]
         if all(isinstance(one, np.ndarray) for one in found) and np.may_share_memory(*found):
             found[1] = Unusable("it shares memory with the source tile; pass a copy of that")
@@ -87,16 +90,23 @@ def _view(device: Device, name: str, value: Any) -> Any:
         return Unusable(str(problem))
 
 
-def _zeros_like(source: Any, view: DeviceView, shape: Sequence[int], device: Device) -> Any:
-    """A new tile of zeros of the kind of another one; None where it would have no element."""
+def _filled_like(source: Any, view: DeviceView, target: Layout, rank: int, device: Device) -> Any:
+    """A new tile of the kind of another one; None where it would have no element.
+
+    It has zeros, or the neutral element where the target is partial.
+    """
+    shape = target.shape(rank)
     if 0 in shape or view.lies.dtype is None:
         return None
     try:
         made = empty_like(source, tuple(shape), view.lies.dtype, device)
     except DistSPMDError as problem:
         return Unusable(str(problem))
-    zeros = np.zeros(shape, view.lies.dtype)
-    device.upload(zeros, view_of("out", made, device).lies.address)
+    filled = np.zeros(shape, view.lies.dtype)
+    reduction = find_reduction(target.partial.reduction) if target.partial else None
+    if reduction and reduction.supports(filled.dtype):
+        filled[...] = reduction.identity(filled.dtype)
+    device.upload(filled, view_of("out", made, device).lies.address)
     return made
 
 

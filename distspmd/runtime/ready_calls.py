@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from distspmd.layouts.layout import Layout
 from distspmd.runtime import arrays
@@ -33,6 +34,7 @@ class Ready:
             where the tiles have no memory in common.
         distance: what it is where they have, as each element has its place.
         call: as it prints.
+        neutral: with what the target is filled before, if that is partial.
     """
 
     serial: int
@@ -40,6 +42,7 @@ class Ready:
     apart: tuple[int, int] = (0, 0)
     distance: int | None = None
     call: Asked | None = None
+    neutral: Any = None
 
     def takes(self, source: int | None, target: int | None) -> bool:
         """Whether tiles lie to each other as they did, in one memory or apart."""

@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from distspmd.errors import ArgumentError, DistSPMDError, NoSolver, PlanError
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
+from distspmd.layouts.reductions import find_reduction
 from distspmd.layouts.types import find_dtype
 from distspmd.planning.block_cyclic import plan_block_cyclic
 from distspmd.planning.planner import fault_of_options
@@ -67,7 +68,8 @@ def redistribute(
         machine: what messages and bytes cost; as measured on rank 0's host where left out.
 
     Returns:
-        ``out``, or a new tile of the shape of this rank's target box (zeros where nothing arrives),
+        ``out``, or a new tile of the shape of this rank's target box (zeros where nothing arrives;
+        the neutral element of the reduction where the target is partial),
         of the kind of ``tile``; None where the rank wants nothing.
 
     Raises:
@@ -124,6 +126,8 @@ def _redistribute(
         tag = REDISTRIBUTION + 1 + ready.serial
         is_met = ready.offsets is not None
         if is_met and agreement.meet(tag) == tag:
+            if ready.neutral is not None and out is not None and device is None:
+                out[...] = ready.neutral
             known.run(ready.serial, pointers, (tile, out))
             return out
         # A rank that knew an engine has just heard that others do not.
@@ -138,6 +142,7 @@ def _redistribute(
         pointers = engine.pointers(0, move.tiles)
         if asked is not None:
             known.ready[asked] = move.ready(serial, pointers)
+        move.fill(device)
         known.run(serial, pointers, move.tiles)
         return move.tiles[1]
     finally:
@@ -292,7 +297,8 @@ class _Move:
         needed = max(layout.ranks for layout in self.layouts)
         if needed > self.ranks:
             return f"the layouts have {needed} ranks, but the communicator has {self.ranks}."
-        fault = arrays.fault_of_type(self.dtype, reduced=self.layouts[0].partial is not None)
+        reduced = any(layout.partial is not None for layout in self.layouts)
+        fault = arrays.fault_of_type(self.dtype, reduced)
         return fault or self._find_problem_of_tiles()
 
     def _find_problem_of_tiles(self) -> str:
@@ -325,7 +331,7 @@ class _Move:
         tile, out = self.tiles
         if tile is None or out is None or not np.may_share_memory(tile, out):
             return False
-        if self.block_cyclic or self.layouts[0].partial:
+        if self.block_cyclic or any(layout.partial for layout in self.layouts):
             return True
         places = []
         for side, own in enumerate((tile, out)):
@@ -346,6 +352,17 @@ class _Move:
     def _target(self, out: Tile | None) -> Tile | None:
         shape = self.layouts[1].shape(self.rank)
         return out if out is not None or 0 in shape else np.zeros(shape, self.dtype)
+
+    @property
+    def neutral(self) -> Any:
+        """What a partial target holds where no operand arrives; None for any other."""
+        partial = self.layouts[1].partial
+        return partial and find_reduction(partial.reduction).identity(self.dtype)
+
+    def fill(self, device: Device | None) -> None:
+        """Fill a partial target; tiles of devices are made so."""
+        if self.layouts[1].partial and self.tiles[1] is not None and device is None:
+            self.tiles[1][...] = self.neutral
 
     def planned(
         self, solver: str | Solver | None, max_memory: int | None, machine: Machine
@@ -389,12 +406,13 @@ class _Move:
         source, target = pointers
         call = Asked(*self.layouts)
         if offsets is None or source is None or target is None:
-            return Ready(serial, offsets, call=call)
+            return Ready(serial, offsets, call=call, neutral=self.neutral)
         assert offsets[0] is not None
         assert offsets[1] is not None
         between = offsets[0] - offsets[1]
         before, behind = (arrays.span(tile) for tile in self.tiles)
-        made = Ready(serial, offsets, (between - behind, between + before), call=call)
+        apart = between - behind, between + before
+        made = Ready(serial, offsets, apart, call=call, neutral=self.neutral)
         return made if made.takes(source, target) else replace(made, distance=target - source)
 
     def _offsets(self, pointers: Sequence[int | None]) -> tuple[int | None, ...] | None:

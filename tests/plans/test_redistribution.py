@@ -53,10 +53,10 @@ def test_layouts_of_different_arrays_are_refused():
         Redistribution(Layout.root((8,)), Layout.root((9,)), "int8")
 
 
-def test_a_partial_target_is_refused():
-    target = Layout.parse("[8] + partial(sum)", MESH)
-    with pytest.raises(LayoutError, match="values cannot be turned into operands"):
-        Redistribution(Layout.root((8,)), target, "int8")
+def test_operands_are_not_added_to_what_was_there():
+    partial = Layout.parse("[8] + partial(sum)", MESH)
+    with pytest.raises(LayoutError, match="operands are not added to what was there"):
+        Redistribution(partial, partial, "int8", accumulate=True)
 
 
 def test_an_order_of_complex_numbers_is_refused():
