@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from distspmd.runtime.allocation import launched_ranks
     from distspmd.runtime.device_arrays import DeviceArray, DeviceStream
     from distspmd.runtime.elsewhere import Elsewhere
+    from distspmd.runtime.host_functions import host
     from distspmd.runtime.launch import launch
     from distspmd.runtime.redistribute import allocate, redistribute
     from distspmd.saved.programs import load
@@ -121,6 +122,7 @@ __all__ = [
     "compile",
     "cyclic",
     "explain",
+    "host",
     "iteration_spaces",
     "launch",
     "launched_ranks",
@@ -171,6 +173,7 @@ _LATER = {
     "compile": "distspmd.api.steps",
     "cyclic": "distspmd.layouts.dealing",
     "explain": "distspmd.explanation",
+    "host": "distspmd.runtime.host_functions",
     "iteration_spaces": "distspmd.api.steps",
     "launch": "distspmd.runtime.launch",
     "launched_ranks": "distspmd.runtime.allocation",

@@ -59,6 +59,7 @@ class Reason(Enum):
     ROWS = "the rows that its readers need"
     RESULTS = "rank 0: where its results live"
     NO_NEIGHBOUR = "rank 0: no neighbour"
+    ONCE = "rank 0: Python runs it once"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dace.sdfg import nodes
 from distspmd.analysis.node_accesses import has_chosen
 from distspmd.cache.entries import ensure_entry
 from distspmd.errors import ToolchainError
-from distspmd.nodes import blas_products, contraction, lapack, reduce_simd, tell
+from distspmd.nodes import blas_products, contraction, host_call, lapack, reduce_simd, tell
 from distspmd.runtime.compile_runtime import INCLUDE
 from distspmd.runtime.toolchain import BLAS
 
@@ -38,6 +38,8 @@ def choose_implementations(sdfg: SDFG, in_order: bool = False) -> bool:
             uses_blas |= node.implementation == blas_products.CALL
         elif lapack.LAPACK in known:
             node.implementation, uses_blas = lapack.LAPACK, True
+        elif isinstance(node, host_call.HostCall):
+            node.implementation = host_call.CALL
         elif isinstance(node, tell.Told):
             node.implementation = tell.CALL
         elif blas_products.CALL in known and not _is_chosen(node):

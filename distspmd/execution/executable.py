@@ -86,8 +86,8 @@ class Executable:
             self._init = library[f"__dace_init_{built.name}"]
             self._exit = library[f"__dace_exit_{built.name}"]
             self.noted = noted_by(library)
-            ANSWERS.listen(library)
-            self.tells = MESSAGES.listen(library) or self.noted is not None
+            asks, tells = ANSWERS.listen(library), MESSAGES.listen(library)
+            self.tells = asks or tells or self.noted is not None
         except OSError as problem:
             error = CompilationError(
                 f"cannot load the compiled program {built.library}: {problem}. "

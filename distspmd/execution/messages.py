@@ -66,7 +66,7 @@ class Messages:
     def take_error(self) -> Exception | None:
         """The error of the last run, which is forgotten."""
         found, self.error = self.error, None
-        return found
+        return ANSWERS.take_error() or found
 
     def _told(self, text: bytes, values: Any, extents: Any) -> int:
         try:

@@ -17,6 +17,7 @@ from distspmd.analysis.iteration_spaces import Source
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.lowering import CONTEXT
+from distspmd.nodes.host_call import HostCall
 from distspmd.nodes.row_exchange import ExchangedRows
 from distspmd.passes.allocate_tiles import allocate_tiles, scalar_to_array
 from distspmd.passes.compilation import Compilation
@@ -41,9 +42,11 @@ class InsertMemlets:
         """Rewrite the SDFG in place, and collect its movements."""
         sdfg, symbols = compilation.sdfg, compilation.symbols
         for space in compilation.spaces:
+            tiling = compilation.tiled[space.name].tiling
             if isinstance(space.node, nodes.MapEntry):
-                tiling = compilation.tiled[space.name].tiling
                 symbols.tile_map(space.name, tiling, space.node)
+            elif isinstance(space.node, HostCall):
+                space.node.iterations = symbols.iterations(space.name, space.parameters, tiling)
         tilings = {name: tiled.tiling for name, tiled in compilation.tiled.items()}
         inserter = distribute(sdfg, compilation.homes, symbols, tilings, compilation.windows)
         compilation.movements = inserter.movements

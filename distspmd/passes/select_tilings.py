@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from distspmd.analysis.control_values import is_control_value
+from distspmd.analysis.control_values import is_control_value, runs_once
 from distspmd.analysis.iteration_spaces import IterationSpace, IterationSpaces, spaces_of
 from distspmd.analysis.loop_hulls import widen_to_hulls
 from distspmd.analysis.node_accesses import is_whole
@@ -96,7 +96,12 @@ class PropagateTilings:
             for space in compilation.spaces
             if is_control_value(space.node)
         }
-        compilation.tilings = {**named, **everywhere}
+        once = {
+            space.name: Tiling.of(space.ranges, Mesh(), [()] * len(space.ranges))
+            for space in compilation.spaces
+            if runs_once(space.node)
+        }
+        compilation.tilings = {**everywhere, **once, **named}
         with unchanged_control_flow():
             compilation.tiled = propagate(
                 compilation.spaces,

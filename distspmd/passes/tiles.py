@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -119,6 +119,11 @@ class Symbols:
             lower, upper = self.part(name, parameter, d, tiling)
             ranges.append((*common((begin, end), lower, upper), step))
         entry.map.range = subsets.Range(ranges)
+
+    def iterations(self, name: str, parameters: Sequence[str], tiling: Tiling) -> sympy.Expr:
+        """Iterations of a space that each rank runs."""
+        parts = [self.part(name, own, d, tiling) for d, own in enumerate(parameters)]
+        return sympy.Mul(*(upper - lower for lower, upper in parts))
 
 
 def common(values: tuple[End, End], lower: End, upper: End) -> tuple[End, End]:

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from distspmd.analysis.constraints import Touched, touched_by, uses
+from distspmd.analysis.control_values import runs_once
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Use
@@ -57,13 +58,13 @@ def propagate(
         Each space by name, tiled, in program order.
     """
     known = {space.name: touched_by(space) for space in spaces}
-    why = Choice(Reason.SCHEDULE)
     done: dict[str, Tiled] = {}
     for space in sorted(spaces, key=lambda space: space.is_placed):  # which lie beside others
         if space.name in tilings:
             tiling, own = tilings[space.name], known[space.name]
             if space.is_placed and any(tiling.splits):
                 tiling = _beside(space, tiling, uses(space, _alone(space), own), done.values())
+            why = Choice(Reason.ONCE if runs_once(space.node) else Reason.SCHEDULE)
             as_asked = _as_far_as_possible if space.name in as_far else _exactly
             done[space.name] = as_asked(space, own, tiling, why)
     waiting = {

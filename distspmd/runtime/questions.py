@@ -95,6 +95,11 @@ class Session:
     def _import(self, path: str) -> Any:
         return _imported(path)
 
+    def _host(self, named: Sequence[str]) -> Any:
+        from distspmd.runtime.host_functions import function_of
+
+        return function_of(*named)
+
     def _tuple(self, parts: Sequence[Any]) -> Any:
         return tuple(map(self.value, parts))
 

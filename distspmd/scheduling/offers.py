@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from distspmd.analysis.control_values import is_control_value
+from distspmd.analysis.control_values import is_control_value, runs_once
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.work import Work
 from distspmd.layouts.mesh import Mesh
@@ -102,6 +102,8 @@ class _Offers:
                 self.found[name] = [fixed[name]]
             elif is_control_value(space.node):
                 self.found[name] = [whole]
+            elif runs_once(space.node):
+                self.found[name] = [None]
             else:
                 self._open.append(name)
                 own = self._own(footprint, tuple(dimensions.order_of(space)))

@@ -18,11 +18,12 @@ from dace.frontend.python.parser import DaceProgram
 
 from distspmd.analysis.infer_sizes import Equation, solve
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
-from distspmd.frontend.from_numpy import annotation_types, dace_parser, functions, syntax
+from distspmd.frontend.from_numpy import annotation_types, dace_parser, functions, host, syntax
 from distspmd.frontend.from_numpy.entries import element_type, form_of
 from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.functions.python_random import begin_streams
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS
+from distspmd.frontend.from_numpy.host.calls import refuse_host_functions
 from distspmd.frontend.from_numpy.interpreter import HOLE, PLACE, Interpreter
 from distspmd.frontend.from_numpy.kinds import has_arrays
 from distspmd.frontend.from_numpy.list_rooms import LEAST_ROOM
@@ -50,7 +51,7 @@ from distspmd.frontend.tensor_ir.statements import Container
 from distspmd.frontend.tensor_ir.whole_numbers import add, symbol
 from distspmd.runtime.call_form import CallForm, bound_by_name, contains_arrays, rebuilt, rest_of
 
-for _package in (functions, syntax):
+for _package in (functions, host, syntax):
     for _module in pkgutil.iter_modules(_package.__path__):
         importlib.import_module(f"{_package.__name__}.{_module.name}")
 
@@ -78,6 +79,7 @@ def read_program(
     try:
         return _settled(python, examples, sizes, fixes_numbers=not has_numbers)
     except AsksForGradients:
+        refuse_host_functions(python)
         importlib.import_module("dace.autodiff")  # which tells DaCe's parser of gradients
         return dace_parser.numpy_program(function, *examples, **sizes)
     except UnsupportedProgram:

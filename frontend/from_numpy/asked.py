@@ -26,7 +26,7 @@ def ask(
     inputs: Sequence[Tensor],
     outputs: Sequence[tuple[tuple[Length, ...], DType]],
     *,
-    is_everywhere: bool = False,
+    where: str = "",
 ) -> list[Tensor]:
     """Ask a question; the program ends with an error where there is no answer.
 
@@ -36,7 +36,7 @@ def ask(
         question: what ``distspmd/runtime/questions.py`` reads, but for its inputs and outputs.
         inputs: that it names by their numbers.
         outputs: shapes and types of what the answer is written to.
-        is_everywhere: whether each rank asks, and has the answer.
+        where: "all" ranks ask, or "one" alone; any that have the inputs where it says nothing.
     """
     tracer = run.tracer
     if tracer.parallel or tracer.own:
@@ -61,7 +61,7 @@ def ask(
         HEADER,
         question=json.dumps(told),
         extents=tuple(extents),
-        is_everywhere=is_everywhere,
+        where=where,
     )
     run.call(held.checked, [run.part_of(status, 0), f"{name} gave no answer; "], {})
     return [_of_shape(run, view, shape) for view, (shape, _) in zip(found, outputs, strict=True)]

@@ -15,7 +15,7 @@ from dace import SDFG, InterstateEdge, Memlet, SDFGState, dtypes
 from dace.properties import CodeBlock
 from dace.sdfg.state import BreakBlock, ConditionalBlock, ControlFlowRegion, LoopRegion
 
-from distspmd.analysis.control_values import mark_control_value
+from distspmd.analysis.control_values import mark_control_value, mark_runs_once
 from distspmd.dace_compat.settings import placed_by_us
 from distspmd.expressions.cpp import literal
 from distspmd.expressions.ir import Load, Node, Operation, parts
@@ -380,8 +380,8 @@ class _Emitter:
         )
         for node in (entry, leave, tasklet):
             (node if node is tasklet else node.map).debuginfo = info
-        if routine.is_everywhere:
-            mark_control_value(entry)
+        if routine.where:
+            (mark_control_value if routine.where == "all" else mark_runs_once)(entry)
         for name, window in routine.inputs.items():
             memlet = Memlet(data=window.container.name, subset=window_text(window))
             read = reads[window.container.name]

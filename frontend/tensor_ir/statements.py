@@ -191,11 +191,13 @@ class Library(Statement):
         make: makes the node.
         inputs: containers by connector.
         outputs: containers by connector.
+        stays: whether it is there for more than what it writes.
     """
 
     make: Callable[[], Any]
     inputs: dict[str, Container]
     outputs: dict[str, Container]
+    stays: bool = False
 
     def reads(self) -> Iterator[Container]:
         """The inputs."""
@@ -222,7 +224,7 @@ class Routine(Statement):
         header: that it includes, below ``distspmd/``.
         question: what the code asks Python (``distspmd/runtime/questions.py``), if that is all.
         extents: of the inputs and outputs of the question, in turn.
-        is_everywhere: whether each rank runs it.
+        where: whether "all" ranks run it, or "one" alone; nothing where that is open.
     """
 
     label: str
@@ -233,7 +235,7 @@ class Routine(Statement):
     header: str
     question: str = ""
     extents: tuple[Length, ...] = ()
-    is_everywhere: bool = False
+    where: str = ""
 
     def reads(self) -> Iterator[Container]:
         """The containers of the inputs."""

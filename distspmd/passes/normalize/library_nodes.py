@@ -25,13 +25,14 @@ from distspmd.analysis.iteration_spaces import main_map, pure_expansion, source,
 from distspmd.analysis.node_accesses import PURE, implementations, runs_as_it_is
 from distspmd.dace_compat.names import free_names
 from distspmd.nodes.contraction import Contraction
+from distspmd.nodes.host_call import HostCall
 from distspmd.nodes.lapack import Lapack
 from distspmd.nodes.tell import Told
 from distspmd.passes.normalize.single_operations import element_of_window
 
 WINDOWED = (
     *(blas.MatMul, blas.Gemm, blas.BatchedMatMul, blas.Gemv, blas.Dot, standard.Reduce),
-    *(Contraction, Lapack, Told, MergeLibraryNode),
+    *(Contraction, HostCall, Lapack, Told, MergeLibraryNode),
 )
 """Library nodes that compute, from windows of their operands, that window of their result."""
 

@@ -79,7 +79,7 @@ def _asked(
     run: Any, name: str, told: Mapping[str, Any], data: Sequence[Tensor], size: Length
 ) -> tuple[Tensor, Tensor]:
     outputs: list[tuple[tuple[Length, ...], DType]] = [((), INT64), ((size,), np.dtype(float))]
-    which, place = ask(run, name, told, data, outputs, is_everywhere=True)
+    which, place = ask(run, name, told, data, outputs, where="all")
     return run.call(int, [which], {}), place
 
 
@@ -113,7 +113,7 @@ def _ended(run: Any, talk: Talk) -> Any:
         "lengths": {},
     }
     outputs = [(tuple(shape), _PYTHON.get(kind, kind)) for _, shape, kind in talk.results]
-    found = ask(run, talk.name, told, [], outputs, is_everywhere=True)
+    found = ask(run, talk.name, told, [], outputs, where="all")
     return tuple(
         run.call(kind, [each], {}) if kind in _PYTHON else each
         for each, (_, _, kind) in zip(found, talk.results, strict=True)

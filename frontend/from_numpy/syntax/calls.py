@@ -54,6 +54,7 @@ from distspmd.frontend.from_numpy.texts import Text, by_format, kept_now
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.values import Tensor, View
+from distspmd.runtime.host_functions import HostFunction
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -220,6 +221,8 @@ def _of_user(
     run: Interpreter, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> Any:
     """What classes, objects and functions give that the user has written; or others."""
+    if isinstance(function, HostFunction):
+        return run.functions[HostFunction](run, function, arguments, keywords)
     if objects.is_own_class(function):
         return objects.make(run, function, arguments, keywords)
     if objects.is_own(function) and hasattr(type(function), "__call__"):  # noqa: B004

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 
 namespace distspmd {
 
@@ -20,6 +22,16 @@ inline void ask(const char *question, const void *const *inputs, void *const *ou
                 const std::int64_t *extents) {
   *static_cast<std::int64_t *>(outputs[0]) = -1;
   if (distspmd_answerer) distspmd_answerer(question, inputs, outputs, extents);
+}
+
+/// Calls a host function; of each array ``numbers`` has the extents, and then the steps in elements.
+inline void ask_host(const char *question, const void *const *inputs, void *const *outputs,
+                     const std::int64_t *numbers) {
+  if (!distspmd_answerer) {
+    std::fprintf(stderr, "distspmd: a host function is called, and no Python runs it.\n");
+    std::abort();
+  }
+  distspmd_answerer(question, inputs, outputs, numbers);
 }
 
 }  // namespace distspmd

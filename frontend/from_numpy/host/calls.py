@@ -1,0 +1,225 @@
+"""Calls of host functions: a statement that Python answers, on whole arrays or on blocks."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from distspmd.errors import UnsupportedProgram
+from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.asked import ask
+from distspmd.frontend.from_numpy.elements import is_one
+from distspmd.frontend.from_numpy.functions.asking import Question
+from distspmd.frontend.from_numpy.functions.lapack_calls import whole_container
+from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.lengths import common_length
+from distspmd.frontend.from_numpy.probes import Form, Leaf, NoForm, Operand, form_of
+from distspmd.frontend.from_numpy.shapes import reshape
+from distspmd.frontend.from_numpy.transcript import Refusal
+from distspmd.frontend.from_numpy.values import INT64, Tensor
+from distspmd.frontend.tensor_ir.statements import Length, Library
+from distspmd.nodes.host_call import BROADCAST, HostCall
+from distspmd.runtime.host_functions import HostFunction, Signature
+
+_BLOCKS, _WHOLE = "ABCDEFGH", "abcdefghijklmnopqrstuvwxyz"
+
+
+@function(HostFunction)
+def _call_host(run: Any, host: HostFunction, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """What a host function gives.
+
+    Raises:
+        Refusal: it stands in a parallel map, or what it returns is not known.
+    """
+    tracer = run.tracer
+    if tracer.parallel or tracer.own:
+        tracer.refuse(f"{host.name} in a parallel map: put it before, or write range for the map")
+    question = _HostQuestion(run, host)
+    parts = [host.reference(), [question.tree(v) for v in given]]
+    return question.ask({"call": [*parts, {k: question.tree(v) for k, v in named.items()}]})
+
+
+class _HostQuestion(Question):
+    """A call of a host function, and the tensors that it takes."""
+
+    def __init__(self, run: Any, host: HostFunction) -> None:
+        super().__init__(run)
+        self.host = host
+        self._terms: Sequence[str] = ()
+        self._made: Sequence[str] = ()
+
+    def _form(self, tree: Any) -> Form:
+        if self.host.signature is not None:
+            return self._of_blocks(self.host.signature)
+        operands = [Operand(t.shape, t.dtype, t.weak) for t in self.data]
+        try:
+            if self.host.like is None:
+                self.run.tracer.refuse(
+                    f"what the host function {self.host.name} returns is not known: write "
+                    "@distspmd.host(like=lambda a: np.empty(a.shape)) with a function of its "
+                    "arguments that returns something of that shape and type, or '-> float' for a "
+                    "number"
+                )
+            return form_of({"call": [self.host.like, *tree["call"][1:]]}, operands, _of_no_length)
+        except NoForm as problem:
+            message = f"like= of the host function {self.host.name}: {problem}"
+            raise Refusal(self.run.tracer.message(message)) from problem
+
+    # -- blocks ---------------------------------------------------------------------------------
+
+    def _of_blocks(self, signature: Signature) -> Form:
+        """What it gives by its signature, and the letters of the dimensions of each operand."""
+        tracer, name = self.run.tracer, self.host.name
+        if len(self.data) != len(signature.inputs):
+            tracer.refuse(
+                f"the host function {name} has the signature {signature.text!r}, of "
+                f"{len(signature.inputs)} arrays, and gets {len(self.data)}"
+            )
+        lengths: dict[str, Length] = {}
+        blocks = []
+        for tensor, core in zip(self.data, signature.inputs, strict=True):
+            lead = tensor.ndim - len(core)
+            if lead < 0:
+                tracer.refuse(
+                    f"the host function {name} has the signature {signature.text!r}, and gets an "
+                    f"array of {tensor.ndim} dimensions for ({','.join(core)})"
+                )
+            blocks.append(tuple(tensor.shape[:lead]))
+            for dimension, length in zip(core, tensor.shape[lead:], strict=True):
+                known = lengths.setdefault(dimension, length)
+                common_length(tracer, known, length, [t.shape for t in self.data])
+        batch = tracer.broadcast_shape(blocks)
+        letters = dict(zip(lengths, _WHOLE, strict=False))
+        every = _BLOCKS[: len(batch)]
+        self._terms = [
+            "".join(
+                BROADCAST if is_one(n) and not is_one(whole) else letter
+                for n, whole, letter in zip(
+                    block,
+                    batch[len(batch) - len(block) :],
+                    every[len(every) - len(block) :],
+                    strict=True,
+                )
+            )
+            + "".join(letters[d] for d in core)
+            for block, core in zip(blocks, signature.inputs, strict=True)
+        ]
+        self._made = [every + "".join(letters[d] for d in core) for core in signature.outputs]
+        shapes = [(*batch, *(lengths[d] for d in core)) for core in signature.outputs]
+        types = self._types(len(shapes))
+        leaves = [Leaf(s, t, None) for s, t in zip(shapes, types, strict=True)]
+        examples = [np.zeros((1,) * len(s), t) for s, t in zip(shapes, types, strict=True)]
+        text = "x" if len(leaves) == 1 else "(" + ", ".join("x" for _ in leaves) + ")"
+        return Form(examples[0] if len(examples) == 1 else tuple(examples), text, tuple(leaves))
+
+    def _types(self, count: int) -> list[DType]:
+        """Types of the results: as ``like`` has them, or those of the arguments together."""
+        if self.host.like is not None:
+            found = self.host.like(*(np.zeros((1,) * t.ndim, t.dtype) for t in self.data))
+            parts = found if isinstance(found, tuple) else (found,) * count
+            return [np.asarray(part).dtype for part in parts]
+        found = np.result_type(*(t.dtype for t in self.data))
+        if found.kind not in "fc":
+            self.run.tracer.refuse(
+                f"the type that the host function {self.host.name} returns is not known: write "
+                "like=np.float64 beside its signature, or another type"
+            )
+        return [found] * count
+
+    # -- the statement --------------------------------------------------------------------------
+
+    def _answered(self, tree: Any, form: Form) -> list[Tensor]:
+        run, tracer = self.run, self.run.tracer
+        shapes = [tuple(leaf.shape) for leaf in form.leaves]
+        every = [n for shape in (*(t.shape for t in self.data), *shapes) for n in shape]
+        if tracer.is_decided_by_data(*every) or _is_handled(tracer):
+            return self._answered_as_whole(tree, form)
+        given = [reshape(tracer, t, [1]) if not t.ndim else t for t in self.data]
+        terms = self._terms or [_WHOLE[: t.ndim] for t in self.data]
+        made = self._made or [_WHOLE[: len(shape)] for shape in shapes] or [BROADCAST]
+        terms = [term or BROADCAST for term in terms]
+        made = [term or BROADCAST for term in made]
+        label = self.host.name.rpartition(".")[2]
+        views = [
+            tracer.fresh(tracer.target or label, shape or (1,), leaf.dtype)
+            for shape, leaf in zip(shapes, form.leaves, strict=True)
+        ] or [tracer.fresh(label, (1,), INT64)]
+        question = json.dumps(
+            {
+                "host": tree,
+                "name": self.host.name,
+                "form": form.text,
+                "inputs": [
+                    [t.dtype.str, len(term), not t.ndim, t.weak is not None]
+                    for t, term in zip(self.data, terms, strict=True)
+                ],
+                "outputs": [
+                    [view.dtype.str, len(term), term == BROADCAST]
+                    for view, term in zip(views, made, strict=True)
+                ],
+            }
+        )
+        subscripts = f"{','.join(terms)}->{','.join(made)}"
+        inputs = {f"_in{n}": whole_container(run, t, t.dtype) for n, t in enumerate(given)}
+        outputs = {f"_out{n}": view.container for n, view in enumerate(views)}
+        make = _maker(label, question, subscripts, self.host.where)
+        tracer.add(Library(make, inputs, outputs, stays=True))
+        return [
+            view if shape else run.part_of(view, 0)
+            for view, shape in zip(views, shapes, strict=False)
+        ]
+
+    def _answered_as_whole(self, tree: Any, form: Form) -> list[Tensor]:
+        """The answer where the run decides lengths, or where handlers are around."""
+        outputs = [(leaf.shape, leaf.dtype) for leaf in form.leaves]
+        asked = {"ask": tree, "form": form.text, "lengths": {}}
+        found: list[Tensor] = ask(
+            self.run,
+            self.host.name,
+            asked,
+            self.data,
+            outputs,
+            where=self.host.where,
+        )
+        return found
+
+    def ask(self, tree: Any) -> Any:
+        """What the function gives; of nothing it is called all the same."""
+        form = self._form(tree)
+        answers = self._answered(tree, form)
+        weak = [leaf.weak for leaf in form.leaves]
+        found = iter([replace(t, weak=w) if w else t for t, w in zip(answers, weak, strict=True)])
+        return self._rebuilt(form.example, found, tree) if form.leaves else None
+
+
+def refuse_host_functions(function: Callable[..., Any]) -> None:
+    """Refuse a program that asks for gradients and names a host function, which has none.
+
+    Raises:
+        UnsupportedProgram: it names one.
+    """
+    named = inspect.getclosurevars(function)
+    for name, value in {**named.globals, **named.nonlocals}.items():
+        if isinstance(value, HostFunction):
+            raise UnsupportedProgram(
+                f"{function.__name__} asks for gradients and calls the host function {name}, which "
+                "has none. Call it before, and pass what it gives as an argument."
+            )
+
+
+def _of_no_length(number: int, example: Any) -> None:
+    return None
+
+
+def _is_handled(tracer: Any) -> bool:
+    """Whether a handler of a ``try`` is around."""
+    return any(frame.attempts for frame in tracer.frames)
+
+
+def _maker(label: str, question: str, terms: str, where: str) -> Callable[[], HostCall]:
+    return lambda: HostCall(label, question, terms, where == "all")
