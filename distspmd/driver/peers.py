@@ -121,6 +121,8 @@ class Peers:
         with suppress(subprocess.TimeoutExpired):
             self._run.process.wait(_PATIENCE)
         self._said.finish()
+        if self._run.roll.problem:
+            return self._run.roll.problem
         code = self._run.process.returncode
         return self._said.death(self.processes, gone, code)
 

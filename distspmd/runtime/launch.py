@@ -36,6 +36,7 @@ from distspmd.runtime.segments import placed_segments
 from distspmd.runtime.standing import ranks_text
 from distspmd.runtime.toolchain import MPI, find_mpi, home, tool_path
 from distspmd.runtime.tracebacks import is_full
+from distspmd.runtime.watchdog import limit
 
 TIMED_OUT = 124
 """The return code of a launch that ran past its time, as that of the command `timeout`."""
@@ -145,6 +146,8 @@ class Running:
 
     def verdict(self, code: int) -> tuple[int, str]:
         """The return code of the launch, and what is to be said of it, from that of mpiexec."""
+        if self.roll.problem:
+            return LOST, f"distspmd: {self.roll.problem}; ending all ranks. {self.roll.advice}\n"
         if code < 0:
             return 128 - code, _killed_text(self.mpi, -code)
         if code or not self.roll.missing():
@@ -178,6 +181,7 @@ def running(
 
     Raises:
         LaunchError: the ranks could not be started.
+        ArgumentError: DISTSPMD_TIMEOUT is no number.
         ToolchainError: there is no MPI.
     """
     program = _program(argv)
@@ -186,6 +190,7 @@ def running(
     mpi = find_mpi({**os.environ, **(env or {})})
     mark = uuid.uuid4().hex
     given = {**os.environ, **(env or {}), MARK: mark}
+    seconds = limit(given)
     begun = time.monotonic()
     with ExitStack() as stack:
         if not is_job(given):
@@ -209,6 +214,7 @@ def running(
         except OSError as error:
             raise LaunchError(f"cannot start {command[0]}: {error}") from None
         stack.enter_context(_guarded(f"launcher:{process.pid}"))
+        roll.watch(seconds, process.terminate)
         run = Running(program, mark, process, begun, mpi, roll, shared_place(given))
         stack.callback(run.end)
         yield run

@@ -4,7 +4,8 @@ The code of mpiexec does not tell: where a node is lost with all that runs on it
 ends with 0. So each rank tells the launcher itself that it begins and that its program has come to
 its end (start_rank.py). Whoever connects gets a number and signs its words with the secret of the
 launch, which stands in the environment of the ranks alone. A connection that closes without the
-last word tells which host was lost first.
+last word tells which host was lost first; a rank that has told that it enters MPI_Init, and not
+that it leaves it, waits there for others, and nothing of its own can say so.
 """
 
 from __future__ import annotations
@@ -16,18 +17,27 @@ import secrets
 import selectors
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 
+from distspmd.runtime.board import process
 from distspmd.runtime.standing import ranks_text
 
 VARIABLE = "DISTSPMD_ROLL"
 """The variable that tells ranks where to report: the port, the secret, the host, its addresses."""
 
-COMES, ENDS = "comes", "ends"
-"""The words; start_rank.py knows them too, and how they are signed."""
+COMES, ENTERS, LEAVES, ENDS, BECOMES = "comes", "enters", "leaves", "ends", "becomes"
+"""The words: of a rank that begins, enters MPI_Init and leaves it, ends, and becomes another program,
+which tells nothing. start_rank.py knows them too, and how they are signed."""
+
+_INTERVAL = 0.5
+_SURE = 3.0
+"""Seconds after which a rank that ended before MPI_Init has not made mpiexec end all others."""
+_NAMED = 4
+"""So many ranks are named with their processes."""
 
 _MOST_BYTES = 1024
 _QUEUE = 4096
@@ -38,15 +48,20 @@ class Roll:
 
     Attributes:
         hosts: by rank, on which host it has begun.
-        ended: ranks whose programs have come to their ends.
         lost: ranks whose connections have closed before, in this order.
+        problem: for which others the ranks waited in MPI_Init for too long, if they did.
+        advice: what is to be said beside it.
     """
 
     def __init__(self, ranks: int) -> None:
         self.ranks = ranks
         self.hosts: dict[int, str] = {}
-        self.ended: set[int] = set()
         self.lost: list[int] = []
+        self.problem = self.advice = ""
+        self._processes: dict[int, int] = {}
+        self._told: dict[str, set[int]] = {word: set() for word in (COMES, ENTERS, LEAVES, ENDS)}
+        self._limit, self._end = 0.0, _nothing
+        self._waited = 0.0
         self._secret = secrets.token_hex(16)
         self._listening = _listener()
         self._ears = selectors.DefaultSelector()
@@ -59,6 +74,20 @@ class Roll:
         """What ranks need to know; the value of :data:`VARIABLE`."""
         port = self._listening.getsockname()[1]
         return " ".join([str(port), self._secret, platform.node(), *own_addresses()])
+
+    @property
+    def ended(self) -> set[int]:
+        """Ranks whose programs have come to their ends."""
+        return self._told[ENDS]
+
+    def watch(self, limit: float, end: Callable[[], None]) -> None:
+        """Let something be called where ranks wait in MPI_Init for others that do not come.
+
+        Args:
+            limit: for how many seconds they may; 0: for ever.
+            end: what then ends all ranks; :attr:`problem` says why.
+        """
+        self._limit, self._end = limit, end
 
     def missing(self) -> list[int]:
         """The ranks that did not come to their ends."""
@@ -92,9 +121,14 @@ class Roll:
         self._thread.join()
 
     def _listen(self) -> None:
+        last = time.monotonic()
         with self._ears:
             while True:
-                for key, _ in self._ears.select():
+                ready = self._ears.select(_INTERVAL if self._in_init else None)
+                now = time.monotonic()
+                self._look(min(now - last, 2 * _INTERVAL))  # who is suspended has not waited
+                last = now
+                for key, _ in ready:
                     speaker: _Speaker | None = key.data
                     if speaker is not None:
                         self._hear(speaker)
@@ -102,10 +136,72 @@ class Roll:
                     try:
                         connection, _ = self._listening.accept()
                     except OSError:  # closed
-                        return self._end()
+                        return self._close_all()
                     self._greet(connection)
 
-    def _end(self) -> None:
+    # -- MPI_Init ------------------------------------------------------------------------------
+
+    @property
+    def _in_init(self) -> list[int]:
+        """Ranks that wait in MPI_Init, as far as is known."""
+        over = self._told[LEAVES] | self.ended | {*self.lost}
+        return sorted(self._told[ENTERS] - over)
+
+    def _look(self, passed: float) -> None:
+        """End all ranks if some wait in MPI_Init for what does not come."""
+        waiting = self._in_init
+        self._waited = self._waited + passed if waiting else 0.0
+        outside = [rank for rank in range(self.ranks) if rank not in self._told[ENTERS]]
+        gone = [rank for rank in outside if rank in self.ended or rank in self.lost]
+        if self.problem or not waiting:
+            return
+        if gone and self._waited > _SURE:
+            states = {"ended before": gone}
+            self.advice = "All ranks import mpi4py.MPI, or none. (exec and os._exit end a rank.)"
+        elif 0 < self._limit < self._waited:
+            states = self._states(outside or waiting)
+            self.advice = (
+                f"DISTSPMD_TIMEOUT is {self._limit:g}; set it to more seconds, or to 0 to wait for "
+                "ever."
+            )
+        else:
+            return
+        others = " and ".join(f"{self._named(ranks)} {how}" for how, ranks in states.items())
+        verb = "waits" if len(waiting) == 1 else "wait"
+        self.problem = f"{ranks_text(waiting)} {verb} in MPI_Init, but {others}"
+        self._end()
+
+    def _states(self, ranks: Sequence[int]) -> dict[str, list[int]]:
+        """What ranks do that others wait for, as ends of sentences."""
+        found: dict[str, list[int]] = {}
+        for rank in ranks:
+            here = self.hosts.get(rank) == platform.node()
+            state = process(self._processes[rank])[0] if here else ""
+            if rank not in self.hosts:
+                how = "never began"
+            elif state in ("T", "t"):
+                how = "got SIGSTOP, or is in a debugger"
+            elif rank in self._told[ENTERS]:
+                how = "came to it and does not leave it"
+            else:
+                how = "has not come to it"
+            found.setdefault(how, []).append(rank)
+        if len(found) > 1:  # those wait for the others
+            found.pop("came to it and does not leave it", None)
+        return found
+
+    def _named(self, ranks: Sequence[int]) -> str:
+        """Ranks with their processes and hosts."""
+        found = [
+            f"rank {rank} (process {self._processes[rank]} on {self.hosts[rank]})"
+            if rank in self.hosts
+            else f"rank {rank}"
+            for rank in ranks[:_NAMED]
+        ]
+        more = len(ranks) - _NAMED
+        return ", ".join(found) + (f" and {more} others, each" if more > 0 else "")
+
+    def _close_all(self) -> None:
         for key in [*self._ears.get_map().values()]:
             key.fileobj.close()  # type: ignore[union-attr]  # all are sockets
 
@@ -119,10 +215,10 @@ class Roll:
         """What has come over a connection: words, or its end."""
         try:
             words = speaker.words(self._secret)
-            for what, rank, host in words:
-                self.hosts[rank] = host
-                if what == ENDS:
-                    self.ended.add(rank)
+            for what, rank, number, host in words:
+                self.hosts[rank], self._processes[rank] = host, number
+                for each in (ENTERS, LEAVES, ENDS) if what == BECOMES else (what,):
+                    self._told[each].add(rank)
         except (OSError, ValueError):  # it is closed, or nobody of ours
             self._ears.unregister(speaker.connection)
             speaker.connection.close()
@@ -142,8 +238,8 @@ class _Speaker:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         connection.sendall(f"{self._number}\n".encode())
 
-    def words(self, secret: str) -> list[tuple[str, int, str]]:
-        """The words that have come: what, which rank, and its host.
+    def words(self, secret: str) -> list[tuple[str, int, int, str]]:
+        """The words that have come: what, which rank, its process, and its host.
 
         Raises:
             OSError: the connection is closed.
@@ -159,9 +255,9 @@ class _Speaker:
             signature, _, word = line.decode().partition(" ")
             if not hmac.compare_digest(signature, signed(secret, f"{self._number} {word}")):
                 raise ValueError
-            what, rank, host = word.split(" ", 2)
+            what, rank, number, host = word.split(" ", 3)
             self.rank = int(rank)
-            found.append((what, self.rank, host))
+            found.append((what, self.rank, int(number), host))
             self.connection.sendall(b"heard\n")
         if len(self._said) > _MOST_BYTES:
             raise ValueError
@@ -176,6 +272,10 @@ def called_roll(ranks: int) -> Iterator[Roll]:
         yield roll
     finally:
         roll.close()
+
+
+def _nothing() -> None:
+    """Nobody watches."""
 
 
 def signed(secret: str, text: str) -> str:

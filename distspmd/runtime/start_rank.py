@@ -1,4 +1,5 @@
-"""Starts a program as ``python -m mpi4py`` does, and tells its launcher when it comes to its end.
+"""Starts a program as ``python -m mpi4py`` does, and tells its launcher how far this rank is: that
+it begins, enters MPI_Init and leaves it, and comes to its end.
 
 A script finds modules beside it alone. That command would look where it was started, too, before
 mpi4py is found; and in a folder that all may write anybody may have put a module there.
@@ -21,7 +22,7 @@ class _Line:
         self._connection: Any = None
 
     def tell(self, what: str) -> bool:
-        """Tell that this rank comes or ends; whether that was heard."""
+        """Tell how far this rank is, in a word of roll.py; whether that was heard."""
         if self._connection is not None and self._say(what):
             return True
         return any(
@@ -48,7 +49,7 @@ class _Line:
         secret = os.environ["DISTSPMD_ROLL"].split(" ")[1]
         names = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK")
         rank = next((os.environ[name] for name in names if name in os.environ), "0")
-        word = f"{what} {rank} {os.uname().nodename}"
+        word = f"{what} {rank} {os.getpid()} {os.uname().nodename}"
         signature = blake2b(f"{self._number} {word}".encode(), key=secret.encode(), digest_size=16)
         try:
             self._connection.sendall(f"{signature.hexdigest()} {word}\n".encode())
@@ -65,6 +66,34 @@ class _Line:
                 return ""
             found += more
         return found.decode().strip()
+
+
+class _Finder:
+    """Finds mpi4py.MPI as others do, and tells when its import, which is MPI_Init, begins and ends.
+
+    Where one rank does not come to it, all others wait there, and nothing of theirs runs.
+    """
+
+    def __init__(self, line: _Line) -> None:
+        self._line, self._process = line, os.getpid()
+
+    def find_spec(self, name: str, *_: object) -> Any:
+        if name != "mpi4py.MPI":
+            return None
+        from importlib.util import find_spec
+
+        sys.meta_path.remove(self)
+        spec = find_spec(name)
+        if spec is not None and spec.loader is not None and os.getpid() == self._process:
+            begin = spec.loader.exec_module
+
+            def run(module: Any) -> None:
+                self._line.tell("enters")
+                begin(module)
+                self._line.tell("leaves")
+
+            spec.loader.exec_module = run  # type: ignore[method-assign]
+        return spec
 
 
 def _addresses() -> list[str]:
@@ -88,6 +117,8 @@ def _run(program: str) -> None:
     import atexit
 
     del sys.path[0]  # the folder of this file, whose modules nobody means
+    from mpi4py.run import main
+
     ended: list[bool] = []
     if "DISTSPMD_ROLL" in os.environ:
         process = os.getpid()
@@ -99,16 +130,15 @@ def _run(program: str) -> None:
 
         def leave(event: str, _: object) -> None:
             if event == "os.exec" and os.getpid() == process:
-                line.tell("ends")  # another program takes the place of this one, and tells nothing
+                line.tell("becomes")  # another program takes the place of this one
 
         sys.addaudithook(leave)
+        sys.meta_path.insert(0, _Finder(line))
     if program.startswith("-"):
         own = "" if program == "-c" else os.getcwd()
     else:
         own = program.rpartition("/")[0] or "."
     sys.path.insert(0, own)
-    from mpi4py.run import main
-
     try:
         main()
     except SystemExit as end:

@@ -357,3 +357,43 @@ def test_a_bare_mpiexec_of_the_package_index_says_nothing_of_its_transports(
         assert done.stdout.split() == ["^ofi"] * 2
     else:  # MPI has been initialised before: the variables would say what is not so
         assert done.stdout.split() == ["None"] * 2
+
+
+BEFORE_MPI = """
+import os, signal, sys, time
+names = ("OMPI_COMM_WORLD_RANK", "PMI_RANK")
+rank = int(next(os.environ[name] for name in names if name in os.environ))
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "said", "is_late"),
+    [
+        ("os.kill(os.getpid(), signal.SIGSTOP)", "got SIGSTOP, or is in a debugger", True),
+        ("time.sleep(3600)", "has not come to it", True),
+        ("os._exit(0)", "ended before", False),
+        ("sys.exit(0)", "ended before", False),
+    ],
+)
+def test_a_rank_that_others_wait_for_in_mpi_init_ends_all(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch, what: str, said: str, is_late: bool
+) -> None:
+    monkeypatch.setenv("DISTSPMD_TIMEOUT", "3")
+    code = f"{BEFORE_MPI}if rank == 1: {what}\nfrom mpi4py import MPI\nMPI.COMM_WORLD.Barrier()"
+    done = launch(code, ranks=3, check=False, timeout=60)
+    assert done.returncode == module.LOST, done.stderr
+    assert done.stderr.count("distspmd: ") == 1, done.stderr
+    assert "ranks 0, 2 wait in MPI_Init, but rank 1 (process " in done.stderr
+    assert f" on {platform.node()}) {said}; ending all ranks. " in done.stderr
+    assert ("DISTSPMD_TIMEOUT is 3" in done.stderr) == is_late
+
+
+def test_ranks_that_come_late_to_mpi_init_or_never_are_waited_for(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISTSPMD_TIMEOUT", "4")
+    late = f"{BEFORE_MPI}time.sleep(2 * rank)\nfrom mpi4py import MPI\ntime.sleep(6)\nprint('ran')"
+    assert launch(late, ranks=2).stdout.count("ran") == 2
+    other = f"{BEFORE_MPI}os.execv(sys.executable, ['python', '-c', {late!r}])"
+    code = f"{BEFORE_MPI}if rank == 1:\n    {other.strip().splitlines()[-1]}\n{late}"
+    assert launch(code, ranks=2).stdout.count("ran") == 2

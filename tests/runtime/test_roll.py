@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -42,10 +43,10 @@ def roll() -> Iterator[Roll]:
 def test_ranks_come_and_end(roll: Roll) -> None:
     speakers = [Speaker(roll) for _ in range(4)]
     for rank, speaker in enumerate(speakers):
-        assert speaker.says(f"comes {rank} n{rank // 2}") == "heard"
+        assert speaker.says(f"comes {rank} {70 + rank} n{rank // 2}") == "heard"
     assert roll.missing() == [0, 1, 2, 3]
     for rank in (0, 3):
-        assert speakers[rank].says(f"ends {rank} n{rank // 2}") == "heard"
+        assert speakers[rank].says(f"ends {rank} {70 + rank} n{rank // 2}") == "heard"
     assert roll.missing() == [1, 2]
     assert roll.text([0, 1, 2]) == "ranks 0, 1 on n0 and rank 2 on n1"
     for speaker in speakers:
@@ -55,7 +56,7 @@ def test_ranks_come_and_end(roll: Roll) -> None:
 def test_the_host_that_was_lost_first_is_told(roll: Roll) -> None:
     speakers = [Speaker(roll) for _ in range(4)]
     for rank, speaker in enumerate(speakers):
-        speaker.says(f"comes {rank} n{rank // 2}")
+        speaker.says(f"comes {rank} {70 + rank} n{rank // 2}")
     for rank in (3, 2, 0, 1):
         speakers[rank].close()
         wait_until(partial(roll.lost.__contains__, rank))
@@ -65,7 +66,7 @@ def test_the_host_that_was_lost_first_is_told(roll: Roll) -> None:
 def test_a_host_that_went_down_leaves_its_connections_open(roll: Roll) -> None:
     speakers = [Speaker(roll) for _ in range(4)]
     for rank, speaker in enumerate(speakers):
-        speaker.says(f"comes {rank} n{rank // 2}")
+        speaker.says(f"comes {rank} {70 + rank} n{rank // 2}")
     for rank in (0, 1):
         speakers[rank].close()
         wait_until(partial(roll.lost.__contains__, rank))
@@ -79,12 +80,49 @@ def test_a_rank_that_never_began_has_no_host(roll: Roll) -> None:
     assert roll.lost_first() == []
 
 
+def test_a_launch_ends_where_ranks_wait_in_mpi_init_for_others(roll: Roll) -> None:
+    ended = threading.Event()
+    roll.watch(1.0, ended.set)
+    speakers = [Speaker(roll) for _ in range(3)]
+    for rank, speaker in enumerate(speakers):
+        speaker.says(f"comes {rank} {70 + rank} n0")
+    speakers[0].says("enters 0 70 n0")
+    speakers[1].says("enters 1 71 n0")
+    assert ended.wait(60)
+    assert roll.problem == (
+        "ranks 0, 1 wait in MPI_Init, but rank 2 (process 72 on n0) has not come to it and rank 3 "
+        "never began"
+    )
+    assert roll.advice.startswith("DISTSPMD_TIMEOUT is 1; ")
+    for speaker in speakers:
+        speaker.close()
+
+
+def test_ranks_that_leave_mpi_init_are_not_watched_further(roll: Roll) -> None:
+    ended = threading.Event()
+    roll.watch(0.5, ended.set)
+    speaker = Speaker(roll)
+    for word in ("comes", "enters", "leaves"):
+        speaker.says(f"{word} 0 70 n0")
+    assert not ended.wait(2.0)
+    speaker.close()
+
+
+def test_ranks_wait_in_mpi_init_for_ever_where_no_time_is_set(roll: Roll) -> None:
+    ended = threading.Event()
+    roll.watch(0.0, ended.set)
+    speaker = Speaker(roll)
+    speaker.says("enters 0 70 n0")
+    assert not ended.wait(2.0)
+    speaker.close()
+
+
 def test_words_without_the_secret_are_not_heard(roll: Roll) -> None:
     speaker = Speaker(roll)
-    assert speaker.says("ends 0 n0", secret="guessed") == ""  # it is closed
+    assert speaker.says("ends 0 70 n0", secret="guessed") == ""  # it is closed
     speaker.close()
     other = Speaker(roll)
-    assert other.says("comes 1 n0") == "heard"  # nobody else is disturbed
+    assert other.says("comes 1 71 n0") == "heard"  # nobody else is disturbed
     other.close()
     assert roll.hosts == {1: "n0"}
     assert roll.ended == set()
@@ -94,7 +132,7 @@ def test_words_cannot_be_said_again_by_somebody_else(roll: Roll) -> None:
     first, second = Speaker(roll), Speaker(roll)
     second.number, number = first.number, second.number
     assert number != first.number
-    assert second.says("ends 0 n0") == ""
+    assert second.says("ends 0 70 n0") == ""
     assert roll.ended == set()
     first.close()
     second.close()
@@ -109,7 +147,7 @@ def test_whoever_speaks_otherwise_is_left(roll: Roll, said: bytes) -> None:
         assert stranger.connection.recv(10) == b""
     stranger.close()
     speaker = Speaker(roll)
-    assert speaker.says("comes 0 n0") == "heard"
+    assert speaker.says("comes 0 70 n0") == "heard"
     speaker.close()
 
 
