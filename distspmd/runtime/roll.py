@@ -30,8 +30,8 @@ VARIABLE = "DISTSPMD_ROLL"
 """The variable that tells ranks where to report: the port, the secret, the host, its addresses."""
 
 COMES, ENTERS, LEAVES, ENDS, BECOMES = "comes", "enters", "leaves", "ends", "becomes"
-"""The words: of a rank that begins, enters MPI_Init and leaves it, ends, and becomes another program,
-which tells nothing. start_rank.py knows them too, and how they are signed."""
+"""The words: of a rank that begins, enters MPI_Init and leaves it, ends, and becomes another
+program, which tells nothing. start_rank.py knows them too, and how they are signed."""
 
 _INTERVAL = 0.5
 _SURE = 3.0

@@ -54,19 +54,20 @@ def test_a_rank_that_comes_no_more_ends_all(how: str, texts: list[str], launch: 
 
 
 @pytest.mark.parametrize(
-    ("how", "text"),
+    ("how", "ranks", "text"),
     [
-        ("stopped", "rank 1: is stopped"),
-        ("a call fewer", "rank 1: is at "),
+        ("stopped", 4, "rank 1: is stopped"),
+        ("a call fewer", 2, "rank 1: is at "),
     ],
 )
 def test_a_rank_that_does_not_answer_ends_all_when_the_time_is_up(
-    how: str, text: str, launch: Launch, monkeypatch: pytest.MonkeyPatch
+    how: str, ranks: int, text: str, launch: Launch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(watchdog.VARIABLE, PATIENCE)
-    done = launch(RANKS / "ending.py", how, ranks=2, check=False)
+    done = launch(RANKS / "ending.py", how, ranks=ranks, check=False)
     assert done.returncode != 0
     assert not done.timed_out
+    assert done.stderr.count("ending all ranks") == 1, done.stderr
     assert "rank 0 waits in redistribute(" in done.stderr
     assert "DISTSPMD_TIMEOUT is 3" in done.stderr
     assert text in done.stderr
