@@ -136,6 +136,16 @@ class Board:
         """What each rank does now, by rank."""
         return {rank: posted.told() for rank, posted in self.all().items()}
 
+    def is_first(self, word: str) -> bool:
+        """Whether nobody has put a word on the board before; it is there from now on."""
+        try:
+            os.close(os.open(self.folder / word, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except FileExistsError:
+            return False
+        except OSError:  # the board is gone: nobody else can tell
+            return True
+        return True
+
     def remove(self) -> None:
         """Take the board away."""
         shutil.rmtree(self.folder, ignore_errors=True)

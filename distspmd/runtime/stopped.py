@@ -1,17 +1,21 @@
 """Ends a job of which a rank is stopped while others wait for it in MPI itself, as at their end.
 
-MPI_Finalize comes behind the end of Python, where no thread of Python runs. So a timer of the C
-library is set before: it runs this file as a process beside the rank, which needs nothing of
-distspmd. In the usual case MPI_Finalize is over before, and no process is ever made.
+MPI_Finalize comes behind the end of Python, where no thread of Python runs, or keeps all of them
+from running. So a timer of the C library is set before: it runs this file as a process beside the
+rank, which needs nothing of distspmd. In the usual case MPI_Finalize is over before, and no process
+is ever made.
 """
 
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 _FIRST = 10.0
 """Seconds after which the process is made, at most."""
@@ -27,22 +31,43 @@ _BY_THREAD = 2
 """``SIGEV_THREAD``."""
 
 
-def watch_behind_python(limit: float) -> None:
+def watch_behind_python(limit: float) -> Callable[[], None]:
     """Watch from now on, also when Python has ended, until this process has.
 
     Args:
         limit: the seconds for which a rank may be stopped; 0: for ever.
+
+    Returns:
+        What ends to watch.
     """
     if limit <= 0 or not os.path.isdir("/proc"):
-        return
+        return _nothing
+    reading, writing = os.pipe()  # its end tells the process, should that have been made
+    os.set_inheritable(reading, True)
     script = [sys.executable, "-I", "-S", os.path.abspath(__file__)]
-    command = [*script, str(os.getpid()), f"{limit:g}"]
+    command = [*script, str(os.getpid()), f"{limit:g}", str(reading)]
+    stop = _nothing
     with suppress(OSError, AttributeError):  # a system without such timers
-        _run_later(command, min(_FIRST, limit / 2))
+        stop = _run_later(command, min(_FIRST, limit / 2))
+
+    def end() -> None:
+        stop()
+        os.close(writing)
+        os.close(reading)
+
+    return end
 
 
-def _run_later(command: list[str], seconds: float) -> None:
-    """Let the C library run a command after some seconds, in a thread of its own."""
+def _nothing() -> None:
+    """There is nothing to end."""
+
+
+def _run_later(command: list[str], seconds: float) -> Callable[[], None]:
+    """Let the C library run a command after some seconds, in a thread of its own.
+
+    Returns:
+        What makes it never run.
+    """
     import ctypes
     import shlex
 
@@ -57,10 +82,11 @@ def _run_later(command: list[str], seconds: float) -> None:
     timer = ctypes.c_void_p()
     clock = ctypes.c_int(time.CLOCK_MONOTONIC)
     if library.timer_create(clock, ctypes.byref(event), ctypes.byref(timer)) != 0:
-        return
+        return _nothing
     whole, part = divmod(seconds, 1.0)
     when = (ctypes.c_long * 4)(0, 0, int(whole), int(part * 1e9))
     library.timer_settime(timer, 0, ctypes.byref(when), None)
+    return partial(library.timer_delete, timer)
 
 
 class Job:
@@ -122,12 +148,16 @@ class Job:
         return {pid: found[pid][1] for pid in below if pid in found}
 
 
-def watch_job(job: Job) -> None:
-    """Look at a job again and again, until the process is gone that is known."""
+def watch_job(job: Job, told: int) -> None:
+    """Look at a job again and again, until the process is gone that is known.
+
+    Args:
+        job: the ranks.
+        told: a pipe whose end tells that nobody waits any more.
+    """
     last = time.monotonic()
     between = min(max(job.limit / 20, _LEAST), _MOST)
-    while job.goes_on:
-        time.sleep(between)
+    while job.goes_on and not select.select([told], [], [], between)[0]:
         now = time.monotonic()
         passed, last = min(now - last, 2 * between), now  # whoever is suspended has not waited
         job.look(passed)
@@ -180,4 +210,4 @@ def _began(pid: int) -> str:
 
 
 if __name__ == "__main__":
-    watch_job(Job(int(sys.argv[1]), float(sys.argv[2])))
+    watch_job(Job(int(sys.argv[1]), float(sys.argv[2])), int(sys.argv[3]))

@@ -9,12 +9,13 @@ passing, a few times in a second, and costs the calls nothing.
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -38,6 +39,8 @@ _LOOKING = 8
 """Of ranks that wait for each other, about how many look at all others at once."""
 _LAST_WORDS = 1.0
 """Seconds for ranks of other nodes to say where they stand."""
+_PATIENCE = 15.0
+"""Seconds for the rank that has begun to end all ranks of this node."""
 
 
 def limit(environ: Mapping[str, str] = os.environ) -> float:
@@ -109,8 +112,28 @@ def end_with_python() -> None:
     """The same; and see to it that MPI_Finalize, which comes then, does not wait for ever."""
     end()
     if _running is not None and _running.pid == os.getpid() and _running.waits_at_the_end():
-        with suppress(ArgumentError):
-            watch_behind_python(limit())
+        watch_behind_python(_limit_if_any())
+
+
+def _limit_if_any() -> float:
+    try:
+        return limit()
+    except ArgumentError:  # it is told where the rank calls something
+        return 0.0
+
+
+def _watched(finalize: Callable[[], None]) -> Callable[[], None]:
+    """MPI.Finalize, which keeps all threads of Python from running while it waits for others."""
+
+    @functools.wraps(finalize)
+    def finalize_and_watch() -> None:
+        end = watch_behind_python(_limit_if_any())
+        try:
+            finalize()
+        finally:
+            end()
+
+    return finalize_and_watch
 
 
 _running: _Watchdog | None = None
@@ -194,6 +217,7 @@ class _Watchdog(threading.Thread):
         self._rank = MPI.COMM_WORLD.Get_rank()
         self._of_node = ranks_of_node(MPI.COMM_WORLD.Get_size())
         self._board = Board(job_key())
+        MPI.Finalize = _watched(MPI.Finalize)
         return True
 
     def _look(self, passed: float) -> None:
@@ -216,7 +240,7 @@ class _Watchdog(threading.Thread):
         others = self._others(passed)
         problem = self._problem(waiting, others, passed)
         if problem and waiting.waits == waits:
-            self._end_all(problem, others)
+            self._end_all(problem)
 
     def _has_turn(self, members: int) -> bool:
         """Whether this rank looks at the others now.
@@ -282,11 +306,11 @@ class _Watchdog(threading.Thread):
             )
         return ""
 
-    def _end_all(self, problem: str, others: Mapping[int, Posted]) -> None:
-        """Say what is wrong and where each rank stands, and end all ranks."""
+    def _end_all(self, problem: str) -> None:
+        """Say what is wrong and where each rank stands, and end all ranks; one of them does so."""
         assert self._board is not None
-        waiting = [rank for rank, each in others.items() if each.waits and each.lives]
-        time.sleep(_LAST_WORDS * waiting.index(self._rank) if self._rank in waiting else 0.0)
+        if not self._board.is_first("ending"):
+            time.sleep(_PATIENCE)  # it may be killed meanwhile
         lines = [f"distspmd: {problem}; ending all ranks.", *where(self._board.told())]
         lines.append(
             "  All ranks of a communicator make the same calls. Where they only take long, set "

@@ -70,6 +70,21 @@ if how == "works long":  # longer than the others wait, but in a call
     call()
     print("the end")
     sys.exit(0)
+if how == "stopped beside Finalize":
+    if odd:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    MPI.Finalize()
+    time.sleep(3600)
+if how == "stopped after Finalize":
+    others = comm.allgather(os.getpid())
+    MPI.Finalize()
+    if odd:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    else:
+        time.sleep(4)
+        os.kill(others[1], signal.SIGCONT)
+    print("the end")
+    sys.exit(0)
 if how == "stopped at the end":
     if odd:
         os.kill(os.getpid(), signal.SIGSTOP)

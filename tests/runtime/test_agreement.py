@@ -68,7 +68,7 @@ def test_a_rank_that_does_not_answer_ends_all_when_the_time_is_up(
     assert done.returncode != 0
     assert not done.timed_out
     assert done.stderr.count("ending all ranks") == 1, done.stderr
-    assert "rank 0 waits in redistribute(" in done.stderr
+    assert " waits in redistribute(" in done.stderr
     assert "DISTSPMD_TIMEOUT is 3" in done.stderr
     assert text in done.stderr
 
@@ -78,6 +78,7 @@ def test_a_rank_that_does_not_answer_ends_all_when_the_time_is_up(
     [
         ("stopped at the end", 2),
         pytest.param("stopped at the end", 3, marks=pytest.mark.slow),
+        ("stopped beside Finalize", 3),
         ("stopped behind Python", 3),
         pytest.param("stopped behind Python", 2, marks=pytest.mark.slow),
     ],
@@ -92,6 +93,14 @@ def test_a_rank_that_is_stopped_while_others_finalize_ends_all(
     assert "distspmd: rank 1 (process " in done.stderr
     assert "is stopped" in done.stderr
     assert "DISTSPMD_TIMEOUT is 3" in done.stderr
+
+
+def test_a_rank_may_stop_when_all_have_finalized_and_work_on(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(watchdog.VARIABLE, "1")
+    done = launch(RANKS / "ending.py", "stopped after Finalize", ranks=2)
+    assert (done.stdout.count("the end"), done.stderr) == (2, "")
 
 
 def test_a_rank_that_ends_long_before_others_is_left_alone(
