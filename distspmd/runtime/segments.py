@@ -16,7 +16,7 @@ from pathlib import Path
 
 from distspmd.cache.folders import SHARED, room_text, shared_place, temporary_root
 from distspmd.cache.scratch import scratch_folder
-from distspmd.errors import CacheError
+from distspmd.errors import CacheError, LaunchError
 from distspmd.runtime.toolchain import MPI
 
 _SHARED = Path("/dev/shm")
@@ -46,6 +46,9 @@ def placed_segments(mpi: MPI, ranks: int) -> Iterator[dict[str, str]]:
 
     If this process is killed, the next launch removes it. Where ``/dev/shm`` has no room for the
     ranks, as in containers, the folder is among temporary files, which is said.
+
+    Raises:
+        LaunchError: there is no room, and the MPI knows no other place.
     """
     with ExitStack() as stack:
         settings: dict[str, str] = {}
@@ -61,11 +64,14 @@ def placed_segments(mpi: MPI, ranks: int) -> Iterator[dict[str, str]]:
                 if told:
                     settings[SHARED] = str(root.parent)
         elif free_bytes(_SHARED) < ranks * _OF_OTHER_RANK:
-            sys.stderr.write(
-                f"distspmd: {room_text(_SHARED)}, and {mpi.kind} shares memory there alone: "
-                f"{ranks} rank(s) need about {ranks * _OF_OTHER_RANK / 1e6:.0f}. (docker run "
-                "--shm-size=1g makes room.)\n"
+            told = (
+                f"{room_text(_SHARED)}, and {mpi.kind} shares memory there alone: {ranks} rank(s) "
+                f"need about {ranks * _OF_OTHER_RANK / 1e6:.0f}. (docker run --shm-size=1g makes "
+                "room.)"
             )
+            if mpi.kind == "mpich":  # its ranks die of SIGBUS, or wait for ever
+                raise LaunchError(told)
+            sys.stderr.write(f"distspmd: {told}\n")
         yield settings
 
 

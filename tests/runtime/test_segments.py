@@ -9,10 +9,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from distspmd.errors import LaunchError
 from distspmd.runtime import segments
 from distspmd.runtime.launch import launch
 from distspmd.runtime.segments import remove_unused_segments
@@ -130,3 +132,21 @@ def test_ranks_start_and_share_memory_where_dev_shm_is_full(tmp_path: Path) -> N
     assert "/dev/shm has 0.0 MB left, and 4 rank(s) need about 36" in done.stderr
     assert f"their shared memory is in {tmp_path}/distspmd-" in done.stderr
     assert not [*tmp_path.glob("distspmd-*/work/*")]
+
+
+def test_mpich_is_not_started_where_its_ranks_would_die_or_wait_for_ever(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(segments, "free_bytes", lambda folder=None: 3_000_000)
+    mpi = find_mpi()
+    with segments.placed_segments(replace(mpi, kind="mpich"), 2):
+        pass
+    with (
+        pytest.raises(LaunchError, match=r"and mpich shares memory there alone: 4 rank\(s\) need"),
+        segments.placed_segments(replace(mpi, kind="mpich"), 4),
+    ):
+        pass
+    assert capsys.readouterr().err == ""
+    with segments.placed_segments(replace(mpi, kind="intel"), 4):
+        pass
+    assert "intel shares memory there alone" in capsys.readouterr().err
