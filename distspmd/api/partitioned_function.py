@@ -155,12 +155,12 @@ class PartitionedFunction(steps.Decorated):
             stream["stream"] = named.pop("stream")
         key, error, given = None, None, dict(named)
         first = agreement.rank == 0
-        try:
-            given = self._bind(arguments, named, partial=not first)
-            key = self._key(given) if first else None
-        except ArgumentError as problem:
-            error = problem
         with agreement.calling(call):
+            try:
+                given = self._bind(arguments, named, partial=not first)
+                key = self._key(given) if first else None
+            except ArgumentError as problem:
+                error = problem
             agreement.check(error)
             key = agreement.bcast(key)
             found = self._programs.get(key)

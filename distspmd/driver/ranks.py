@@ -45,7 +45,6 @@ class Ranks(Driven):
     Attributes:
         agreement: of this process with itself.
         memory: that the first rank sees, too.
-        lock: of a thread that talks to them.
     """
 
     memory: Memory

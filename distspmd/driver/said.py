@@ -14,7 +14,9 @@ from collections.abc import Mapping, Sequence
 from typing import IO
 
 _FENCE = re.compile(r"^\s*([-=*])\1{30,}\s*$")
-_BY_RANK = re.compile(r"process rank (\d+) .*exited on signal (\d+)", re.DOTALL)
+_BY_RANK = re.compile(
+    r"process\s+rank\s+(\d+)\s.*exited\s+on\s+signal\s+(\d+)", re.DOTALL
+)  # lines end where they are full
 _BY_PROCESS = re.compile(r"PID (\d+) RUNNING AT.*?EXIT CODE: (\d+)", re.DOTALL)
 _LAST_LINE = re.compile(r"^YOUR APPLICATION TERMINATED WITH|^This typically refers to a problem")
 

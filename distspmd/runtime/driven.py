@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -24,9 +25,11 @@ class Driven:
 
     Attributes:
         agreement: of this process with itself, in the place of that of a communicator.
+        lock: of a thread that calls.
     """
 
     agreement: DriverAgreement
+    lock: threading.RLock
 
     def load(self, built: Any, lowering: Any, binding: Any) -> Any:
         """Load a compiled program on the ranks."""
@@ -107,9 +110,10 @@ class DriverAgreement(Agreement):
 
     @contextmanager
     def calling(self, doing: object) -> Iterator[None]:
-        """A call, as a block."""
+        """A call, as a block; those of other threads come after it."""
         self.enter(doing)
-        yield
+        with self.driver.lock:
+            yield
 
     def meet(self, tag: int, error: Exception | None = None) -> int:
         """Raise an error if there is one."""

@@ -20,11 +20,12 @@ MPICH = (
 WHERE = {0: (5, "n0"), 1: (7, "n0"), 2: (11, "n1")}
 
 
+@pytest.mark.parametrize("cut", ["exited on signal", "exited on\nsignal", "exited\non signal"])
 @pytest.mark.parametrize("gone", [[], [1], [0, 1], [0, 1, 2]])
-def test_the_rank_that_died_first_is_named(gone: list[int]) -> None:
+def test_the_rank_that_died_first_is_named(gone: list[int], cut: str) -> None:
     """Its line ends alone, or the launcher tells which it was of those that it has ended."""
     said = Said()
-    said.listen(io.BytesIO(OPEN_MPI.encode()))
+    said.listen(io.BytesIO(OPEN_MPI.replace("exited on signal", cut).encode()))
     said.finish()
     expected = "rank 1 (process 7 on n0) was killed by signal 9 (SIGKILL)"
     assert said.death(WHERE, gone, 137) == expected

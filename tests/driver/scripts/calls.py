@@ -1,5 +1,6 @@
 """A session of calls: what comes back, what is printed once, and what is refused and survived."""
 
+import logging
 import multiprocessing
 import sys
 import threading
@@ -96,10 +97,15 @@ def processes_and_threads():
         found[number] = scaled(np.full((3, 3), float(number)), np.ones((3, 3)))
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    made = []
+    logger = logging.getLogger("distspmd")
+    logger.addFilter(lambda record: made.append(record.getMessage()) is None)
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    logger.filters.clear()
+    assert len(made) == 1, made
     assert all((found[n] == 2.0 * n + 1).all() for n in range(4))
 
 
