@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -122,6 +123,26 @@ def test_names_that_the_output_cannot_write_have_backslashes(tmp_path: Path) -> 
     )
     assert done.returncode == 0, done.stderr
     assert "h\\xf6he" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "words", [("reshard", "--mesh", "x=4", "[3{x}12]", "[12]"), ("spaces", "FILE:scaled")]
+)
+def test_a_command_ends_quietly_once_nobody_reads_its_output(
+    words: tuple[str, ...], file: Path
+) -> None:
+    reads, writes = os.pipe()
+    os.close(reads)
+    own = [word.replace("FILE", str(file)) for word in words]
+    done = subprocess.run(
+        [sys.executable, "-m", "distspmd", *own],
+        stdout=writes,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=120,
+    )
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
 
 
 def test_a_schedule_comes_from_options_and_from_files(tmp_path: Path) -> None:

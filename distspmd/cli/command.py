@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import select
 import signal
 import sys
 import warnings
@@ -50,7 +51,29 @@ _OR_SAVED = f"{_PROGRAM}; or a file that lower --save wrote"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; its exit status."""
+    """Run a command; its exit status. It ends quietly once nobody reads its output, as in Unix."""
+    try:
+        try:
+            return _run_command(argv)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        if not _is_output_closed():
+            raise
+        return 128 + signal.SIGPIPE
+
+
+def _is_output_closed() -> bool:
+    """Whether nobody reads the output; then what the interpreter still writes goes nowhere."""
+    output, asked = sys.stdout.fileno(), select.poll()
+    asked.register(output, select.POLLOUT)
+    if not any(event & (select.POLLERR | select.POLLHUP) for _, event in asked.poll(0)):
+        return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), output)
+    return True
+
+
+def _run_command(argv: Sequence[str] | None) -> int:
     _write_any_text()
     parser = _parser()
     # A script has arguments of its own; argparse cannot have both these and options after a name.
