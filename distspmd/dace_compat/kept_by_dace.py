@@ -37,7 +37,7 @@ def built_by_dace(build: Callable[[], object]) -> None:
     began = time.time_ns()
     try:
         build()
-    except Exception:
+    except Exception:  # DaCe has many ways to say that a file is damaged
         if not _is_damaged(began):
             raise
         shutil.rmtree(kept_by_dace(), ignore_errors=True)

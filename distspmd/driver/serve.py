@@ -138,7 +138,7 @@ class Server:
             answer = DONE if kind == CALL else RETURNED + pickle.dumps(found)
         except DistSPMDError as problem:
             answer = RAISED + pickle.dumps(pack_error(problem))
-        except Exception as problem:
+        except Exception as problem:  # of whatever runs here: the driver must learn of it
             self._fail(problem)
         finally:
             sys.stdout = before
@@ -150,7 +150,7 @@ class Server:
         assert self.line is not None
         try:
             packed = pickle.dumps((category, str(message)))
-        except Exception:  # a category that only this rank knows
+        except (pickle.PicklingError, AttributeError):  # a category that only this rank knows
             packed = pickle.dumps((UserWarning, str(message)))
         self.line.send(WARNED + packed)
 
@@ -161,7 +161,7 @@ class Server:
             self._do(kind, message)
         except DistSPMDError:
             pass  # the first rank has it too, and tells the driver
-        except Exception as problem:
+        except Exception as problem:  # which no other rank may have: all must end
             self._fail(problem)
 
     def _do(self, kind: bytes, message: bytes) -> Any:

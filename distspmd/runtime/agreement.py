@@ -128,7 +128,7 @@ class Agreement:
             raise ArgumentError(f"{doing} cannot be called: {_lost}")
         try:
             found: Agreement | None = comm.Get_attr(_keyval())
-        except Exception:
+        except Exception:  # it is no communicator, or MPI says what is wrong with it
             raise ArgumentError(_refusal(comm)) from None
         if found is None:
             found = _made(comm, doing)

@@ -145,7 +145,7 @@ def _run(program: str) -> None:
         if not end.code:
             ended.append(True)
         raise
-    except Exception:
+    except Exception:  # whatever the user's program raises
         from distspmd.runtime.errors_together import end_all_on_exception
 
         end_all_on_exception()  # where the program has failed before it imported anything
