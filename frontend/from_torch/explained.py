@@ -31,6 +31,21 @@ def explained(error: Exception) -> str:
             "the function gives a tensor other memory (resize_, set_, or an out= that does not "
             "fit), which no traced program can. Write it with new tensors, as torch.zeros makes."
         )
+    if "no autograd formula" in text:
+        operator = text.partition("through ")[2].partition(".default")[0].replace(".", "::")
+        return (
+            f"the gradient of the custom operator {operator} is not known. Give it one, with "
+            f"torch.library.register_autograd({operator!r}, backward, setup_context=...): what "
+            "backward calls is traced; register custom operators in it as this one is, by "
+            "distspmd.frontend.register_operator."
+        )
+    if "no fake impl registered" in text:
+        operator = text.partition("CustomOpDef(")[2].partition(")")[0]
+        return (
+            f"the shapes of what the custom operator {operator} returns are not known. Say them: "
+            f"torch.library.register_fake({operator!r}, function), where the function returns "
+            "empty tensors, as torch.compile needs it, too."
+        )
     if "token for effect" in text:
         return (
             f"the operator {text.rsplit(' ', 1)[-1]}, a part of what the function calls, looks at "

@@ -119,6 +119,28 @@ def test_an_operator_that_writes_into_its_arguments_is_refused() -> None:
     assert "writes into its arguments" in message
 
 
+@torch.library.custom_op("small::bare", mutates_args=())
+def bare(x: Tensor) -> Tensor:
+    return 2 * x
+
+
+def test_an_operator_of_unknown_shapes_is_refused_with_the_line_to_write() -> None:
+    assert "torch.library.register_fake('small::bare', function)" in refused(bare)
+
+
+def test_a_gradient_that_nobody_knows_is_refused_with_the_line_to_write() -> None:
+    own.register()
+    module = nn.Linear(4, 4)
+
+    def step(x: Tensor) -> Tensor:
+        loss: Tensor = own.relu(module(x)).sum()
+        loss.backward()
+        return loss
+
+    with pytest.raises(UnsupportedProgram, match=r"register_autograd\('small::relu', backward"):
+        frontend.training_step(step, torch.ones(3, 4))
+
+
 WRONG: dict[str, tuple[Callable[..., Any], list[str]]] = {
     "another shape": (lambda x, beta: x[1:], ["returns float32[2, 4]", "says float32[3, 4]"]),
     "another type": (lambda x, beta: np.float64(2) * x, ["returns float64[3, 4]", "float32[3, 4]"]),
