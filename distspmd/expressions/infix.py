@@ -13,32 +13,16 @@ from distspmd.expressions.ir import (
     Load,
     Operation,
 )
+from distspmd.expressions.python import SIGNS
 from distspmd.expressions.text import index_text
 
-_SIGNS = {
-    "logical_or": ("or", 1),
-    "logical_and": ("and", 2),
-    **{
-        name: (sign, 3)
-        for name, sign in (
-            ("equal", "=="),
-            ("not_equal", "!="),
-            ("less", "<"),
-            ("less_equal", "<="),
-            ("greater", ">"),
-            ("greater_equal", ">="),
-        )
-    },
-    "bitwise_or": ("|", 4),
-    "bitwise_xor": ("^", 5),
-    "bitwise_and": ("&", 6),
-    "add": ("+", 8),
-    "subtract": ("-", 8),
-    "multiply": ("*", 9),
-    "divide": ("/", 9),
-    "floor_divide": ("//", 9),
-    "power": ("**", 11),
+_STRENGTHS = {
+    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), 3),
+    **dict.fromkeys(("+", "-"), 8),
+    **dict.fromkeys(("*", "/", "//"), 9),
+    **dict(zip(("or", "and", "|", "^", "&", "**"), (1, 2, 4, 5, 6, 11), strict=True)),
 }
+_SIGNS = {name: (sign, _STRENGTHS[sign]) for name, sign in SIGNS.items() if sign in _STRENGTHS}
 """The sign of an operation of two, and how strongly it binds, as in Python."""
 
 _FIRST = 12
