@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from distspmd.frontend.from_torch.arguments import parameters, resident
     from distspmd.frontend.from_torch.checkpoints import initialize, load, save
     from distspmd.frontend.from_torch.initialisers import deferred
+    from distspmd.frontend.from_torch.modules import module
     from distspmd.frontend.from_torch.partitioned import partitioned
     from distspmd.frontend.from_torch.saved_bindings import bind
     from distspmd.frontend.presets import (
@@ -39,6 +40,7 @@ __all__ = [
     "initialize",
     "load",
     "megatron",
+    "module",
     "numpy_program",
     "onnx_model",
     "parameters",
@@ -61,6 +63,7 @@ _LATER = {
     "initialize": "distspmd.frontend.from_torch.checkpoints",
     "load": "distspmd.frontend.from_torch.checkpoints",
     "megatron": "distspmd.frontend.presets",
+    "module": "distspmd.frontend.from_torch.modules",
     "numpy_program": "distspmd.frontend.from_numpy.program",
     "onnx_model": "distspmd.frontend.from_onnx.api",
     "parameters": "distspmd.frontend.from_torch.arguments",

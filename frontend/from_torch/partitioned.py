@@ -26,14 +26,16 @@ from distspmd.frontend.from_torch.api import input_names, traced_program
 from distspmd.frontend.from_torch.arguments import MemoryBinding
 from distspmd.frontend.from_torch.kept_programs import KeptProgram
 from distspmd.frontend.from_torch.optimizers import FirstStepDiffers
+from distspmd.frontend.from_torch.swapped_modules import running_as_written
 from distspmd.layouts.mesh import Mesh
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.collective_resource import Closing
 from distspmd.runtime.driven import default_comm
 from distspmd.runtime.elsewhere import elsewhere
-from distspmd.runtime.notices import warn
+from distspmd.runtime.notices import notice, warn
 from distspmd.schedule import Entries, Holding, Schedule, as_entries
+from distspmd.scheduling.search import Options, lower_searched
 
 if TYPE_CHECKING:
     from dace import SDFG
@@ -67,6 +69,9 @@ def partitioned(
     schedule: Entries | str | None = None,
     comm: Any = None,
     *,
+    ranks: int | None = None,
+    memory: int | str | None = None,
+    search: bool = True,
     mesh: Mesh | Mapping[str, int] | None = None,
     arguments: Mapping[str, Holding] | None = None,
     arithmetic: str = "vector",
@@ -80,15 +85,45 @@ def partitioned(
 
     Args:
         function: as it is; ranks other than 0 may pass None.
-        schedule: as :func:`distspmd.lower` takes it, for instance a preset.
+        schedule: as :func:`distspmd.lower` takes it, for instance a preset. Without any the best
+            one is searched for; then each rank holds all parameters and states.
         comm: a communicator of mpi4py, or ranks that :func:`distspmd.ranks` has started; those that
             were started by default, or all ranks of MPI.
+        ranks, memory, search: of a search, as :func:`distspmd.lower` takes them; for all ranks of
+            the communicator where there is no schedule.
         mesh, arguments: as :func:`distspmd.lower` takes them.
         arithmetic, device: as :func:`distspmd.compile` takes them.
+
+    Raises:
+        ArgumentError: a class was given, or options of a search, where there is none.
     """
+    if isinstance(function, type):
+        raise ArgumentError(
+            f"partitioned takes a function or a module, but the class {function.__name__!r} was "
+            "given. Write @frontend.module above the class, or partition one of its instances."
+        )
     comm = default_comm() if comm is None else comm
+    wanted = _wanted(schedule, comm, ranks, memory, search)
     entries = as_entries(schedule, mesh)
-    return Partitioned(function, entries, comm, dict(arguments or {}), arithmetic, device)
+    if wanted is not None and schedule is None:
+        entries = Schedule(held={"parameters": "replicated", "states": "replicated"})
+    options = dict(arguments or {})
+    return Partitioned(function, entries, comm, options, arithmetic, device, wanted)
+
+
+def _wanted(
+    schedule: Any, comm: Any, ranks: int | None, memory: int | str | None, search: bool
+) -> Options | None:
+    """What a search is asked for; None for none."""
+    if search and (schedule is None or ranks is not None):
+        alone = ranks is None and memory is None and comm.Get_size() == 1
+        return None if alone else Options(comm.Get_size() if ranks is None else ranks, memory)
+    if ranks is not None or memory is not None:
+        raise ArgumentError(
+            "partitioned: ranks= and memory= are of a search. Leave schedule= and search= out, or "
+            "write ranks= beside a schedule that leaves something open."
+        )
+    return None
 
 
 class Partitioned(Closing):
@@ -112,15 +147,17 @@ class Partitioned(Closing):
         arguments: Mapping[str, Holding],
         arithmetic: str,
         device: str | None,
+        wanted: Options | None = None,
     ) -> None:
         self.function = function
-        self._entries, self._options = schedule, arguments
+        self._entries, self._options, self._wanted = schedule, arguments, wanted
         self._arithmetic, self._device = arithmetic, device
         self._agreement = Agreement.of(comm).hold()
         name = getattr(function, "__name__", type(function).__name__)
         self.name: str = self._agreement.bcast(name)
-        wording = f"{self.name}(...), partitioned with {schedule},"
-        self._call = Call.of(f"{self.name}(...)", comparable(self._options), wording=wording)
+        how = f"partitioned with {schedule}" if wanted is None else "whose schedule is searched for"
+        asked = comparable(self._options), comparable(wanted)
+        self._call = Call.of(f"{self.name}(...)", *asked, wording=f"{self.name}(...), {how},")
         self._made: list[_Made] = []
         self._waiting: list[Callable[[Program], None]] = []
         self._varying: set[str] = set()
@@ -167,7 +204,8 @@ class Partitioned(Closing):
             self._take_over(made)
             while self._waiting:
                 self._waiting.pop(0)(made.program)
-            return made.program(*given.tensors) if given else made.program()
+            result = made.program(*given.tensors) if given else made.program()
+            return given.linked(result, self.name) if given else result
 
     def when_made(self, action: Callable[[Program], None]) -> None:
         """Do something with the program that was used last, or with the first, once it is made.
@@ -240,7 +278,7 @@ class Partitioned(Closing):
     def _program(self, given: Given) -> Callable[[], Made]:
         """What makes the program of a call: one that is kept, or a trace that is lowered."""
         ranks = self._agreement.ranks
-        asked = (self.name, self._entries, self._options, self._arithmetic, ranks)
+        asked = (self.name, self._entries, self._options, self._arithmetic, ranks, self._wanted)
         decided = (*asked, given.key, given.strides)
         called = given.function, given.tensors, self._varying
         kept = KeptProgram.of(*called, *decided, device=self._device)
@@ -249,6 +287,8 @@ class Partitioned(Closing):
             self.found += 1
             for sentence in found[1].warned:
                 warn(sentence)
+            if self._wanted is not None:
+                notice(f"{self.name}: by an earlier process. {found[1].remarks[-1]}")
             return lambda: found
         sdfg = given.traced(self.name, self._varying)
         self._lower(sdfg)
@@ -265,6 +305,9 @@ class Partitioned(Closing):
 
     def _lower(self, sdfg: SDFG) -> None:
         """Lower the program of a call; one that patterns do not split, all ranks compute alike."""
+        if self._wanted is not None:
+            lower_searched(sdfg, self._entries, self._wanted, arguments=self._options)
+            return
         try:
             pipeline.lower_numbers(sdfg, self._entries, arguments=self._options)
         except NothingSplit as problem:
@@ -274,13 +317,15 @@ class Partitioned(Closing):
 
     def _run_in_torch(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The first step of an optimizer, where no other one does what it does."""
-        self.collect()
+        for each in _ALL[self._agreement]:
+            each.collect()
         error: Exception | None = None
         result: Any = elsewhere(self.name, "on rank 0", 1)
         if self._agreement.rank == 0:
             try:
                 assert self.function is not None
-                result = self.function(*arguments, **named)
+                with running_as_written():
+                    result = self.function(*arguments, **named)
             except Exception as problem:
                 error = problem
         self._agreement.wait(error)
@@ -373,6 +418,20 @@ class Given:
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self._is_module):
             return traced_program(self.function, self.tensors, self.names, title, varying)
 
+    def linked(self, result: Any, name: str) -> Any:
+        """The result of a module, whose gradients are asked for in vain, with a sentence."""
+        if not self._is_module or not torch.is_grad_enabled():
+            return result
+        assert isinstance(self.inner, nn.Module)
+        sources = [*self.tensors, *self.inner.parameters()]
+        sources = [each for each in sources if each.requires_grad]
+
+        def link(leaf: Any) -> Any:
+            is_smooth = isinstance(leaf, torch.Tensor) and leaf.dtype.is_floating_point
+            return _Linked.apply(leaf, name, *sources) if is_smooth and sources else leaf
+
+        return pytree.tree_map(link, result)
+
     @property
     def strides(self) -> list[tuple[int, ...]]:
         """Of the tensors."""
@@ -381,6 +440,26 @@ class Given:
     @property
     def _is_module(self) -> bool:
         return isinstance(self.inner, nn.Module)
+
+
+class _Linked(torch.autograd.Function):
+    """A result of a program, as torch sees it: of all that needs gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, result: torch.Tensor, name: str, *sources: torch.Tensor) -> torch.Tensor:
+        """The result itself."""
+        ctx.name = name
+        return result.view_as(result)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
+        """Refused: ranks have run the forward pass as one program, which keeps nothing for it."""
+        raise UnsupportedProgram(
+            f"backward(): ranks have run the forward pass of {ctx.name} as a program, which keeps "
+            "nothing for a backward pass. Put the loss and backward() into a function that calls "
+            f"the module, and partition that: def step(x, y): loss = criterion({ctx.name}(x), y); "
+            "loss.backward(); return loss. Or call the module in torch.no_grad()."
+        )
 
 
 def _pairs(mine: MemoryBinding | None, theirs: MemoryBinding | None) -> dict[str, str] | None:

@@ -99,6 +99,24 @@ def _steps(graph: fx.Graph) -> list[Any]:
     return found
 
 
+_AS_WRITTEN: list[None] = []
+
+
+def runs_as_written() -> bool:
+    """Whether functions of torch run as they are written, so that modules are no programs."""
+    return bool(_AS_WRITTEN)
+
+
+@contextlib.contextmanager
+def running_as_written() -> Iterator[None]:
+    """Where a function is traced, or run by torch."""
+    _AS_WRITTEN.append(None)
+    try:
+        yield
+    finally:
+        _AS_WRITTEN.pop()
+
+
 @contextlib.contextmanager
 def swapped_modules(
     closed: Closed, traced: dict[str, torch.Tensor], left: Left
@@ -129,7 +147,8 @@ def swapped_modules(
             table.update(own)
     left.put()
     try:
-        yield swapped
+        with running_as_written():
+            yield swapped
         left.note(kept)
     finally:
         for table, content in before:
