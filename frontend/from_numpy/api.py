@@ -30,10 +30,7 @@ from distspmd.frontend.from_numpy.list_rooms import LEAST_ROOM
 from distspmd.frontend.from_numpy.prune import without_unread
 from distspmd.frontend.from_numpy.reading_again import ReadProgramAgain
 from distspmd.frontend.from_numpy.results import returned_form
-from distspmd.frontend.from_numpy.run_lists import (
-    DecidedByRun,
-    Known,
-)
+from distspmd.frontend.from_numpy.run_lists import DecidedByRun, Known
 from distspmd.frontend.from_numpy.settling import KnownFacts, settled
 from distspmd.frontend.from_numpy.shapes import size_of
 from distspmd.frontend.from_numpy.syntax.decorators import is_wrapper, without_wrappers
