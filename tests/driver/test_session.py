@@ -43,6 +43,11 @@ def test_one_process_calls_programs_on_ranks(ranks: int, device: str, tmp_path: 
     assert out.count("scaled 0.6369616873214543\n") == 2  # of the calls that print so, once each
 
 
+def test_one_process_calls_programs_of_symbolic_sizes_and_of_onnx(tmp_path: Path) -> None:
+    code, out, err = finished("sizes.py", cwd=tmp_path)
+    assert (code, out) == (0, "all sizes are right\n"), err
+
+
 @pytest.mark.parametrize(
     ("how", "code", "said"), [("exits", 7, ""), ("raises", 1, "KeyError: 'of the user'")]
 )
