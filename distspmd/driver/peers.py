@@ -124,6 +124,8 @@ class Peers:
         if self._run.roll.problem:
             return self._run.roll.problem
         code = self._run.process.returncode
+        lost = [*self._run.roll.lost]  # in order: MPI may end others before its launcher knows
+        gone.sort(key=lambda rank: lost.index(rank) if rank in lost else len(lost))
         return self._said.death(self.processes, gone, code)
 
     def wait(self) -> None:
