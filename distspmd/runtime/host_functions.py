@@ -72,12 +72,6 @@ class Signature:
                 f"signature={text!r} cannot be read. Write the dimensions that the function needs "
                 "as a whole, for each array, as NumPy does: '(n),(m)->(n)'; '()' is a number."
             )
-        new = {n for part in sides[1] for n in part} - {n for part in sides[0] for n in part}
-        if new:
-            raise ArgumentError(
-                f"signature={text!r} has the dimension {min(new)!r} in a result alone, and nothing "
-                "says how long it is. Write like= instead, with a function of the arguments."
-            )
         return cls(sides[0], sides[1], text)
 
 
@@ -231,7 +225,7 @@ def _decorated(like: Any, signature: str | None, where: str, function: Any) -> H
         raise ArgumentError(f"distspmd.host of {describe(function)}, which cannot be called.")
     if where not in WHERE:
         raise ArgumentError(f"where={where!r} of a host function; it is 'one' or 'all'.")
-    parsed = None if signature is None else Signature.of(signature)
+    parsed = None if signature is None else _known(Signature.of(signature))
     if parsed is not None and where != "one":
         raise ArgumentError(
             f"a host function has signature={signature!r} and where={where!r}: with a signature "
@@ -240,6 +234,22 @@ def _decorated(like: Any, signature: str | None, where: str, function: Any) -> H
     if like is None:
         like = _annotated(function)
     return HostFunction(function, _like_of(like), parsed, where)
+
+
+def _known(signature: Signature) -> Signature:
+    """A signature whose results have dimensions of the arguments.
+
+    Raises:
+        ArgumentError: a result has another one.
+    """
+    given = {name for core in signature.inputs for name in core}
+    new = {name for core in signature.outputs for name in core} - given
+    if new:
+        raise ArgumentError(
+            f"signature={signature.text!r} has the dimension {min(new)!r} in a result alone, and "
+            "nothing says how long it is. Write like= instead, with a function of the arguments."
+        )
+    return signature
 
 
 def _annotated(function: Any) -> Any:
@@ -347,6 +357,7 @@ class HostCall:
         form: of what it returns, as :func:`distspmd.runtime.questions.form_of` has it.
         tree: of the call.
         function: if all that it gets are the inputs in their order.
+        copies: whether it gets copies of them, which it may write to.
     """
 
     name: str
@@ -355,6 +366,7 @@ class HostCall:
     form: str
     tree: Any
     function: Callable[..., Any] | None
+    copies: bool
 
     def run(self, inputs: Sequence[Any], targets: Sequence[Any]) -> None:
         """Call the function, and write what it returns.
@@ -363,6 +375,8 @@ class HostCall:
             Exception: what it raises, or that what it returns has another form.
         """
         given = [operand.given(array) for operand, array in zip(self.inputs, inputs, strict=True)]
+        if self.copies:
+            given = [np.array(each)[()] for each in given]
         if self.function is not None:
             value = self.function(*given)
         else:
@@ -395,4 +409,6 @@ def host_call(text: bytes) -> HostCall:
         tuple(Operand(np.dtype(name), *rest) for name, *rest in told[which])
         for which in ("inputs", "outputs")
     )
-    return HostCall(told["name"], inputs, outputs, told["form"], told["host"], function)
+    return HostCall(
+        told["name"], inputs, outputs, told["form"], told["host"], function, told["copies"]
+    )

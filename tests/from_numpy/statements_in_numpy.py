@@ -32,6 +32,7 @@ from distspmd.frontend.tensor_ir.statements import (
     Container,
     Contract,
     Kernel,
+    Library,
     Loop,
     Parameter,
     Routine,
@@ -46,9 +47,11 @@ from distspmd.frontend.tensor_ir.statements import (
 from distspmd.frontend.tensor_ir.variables import find_variables
 from distspmd.frontend.tensor_ir.whole_numbers import among, text
 from distspmd.nodes.contraction_operands import Einsum, Operand
+from distspmd.nodes.host_call import HostCall
 from distspmd.nodes.subscripts import Subscripts
 from distspmd.runtime.call_form import CallForm, call_form_of
 from distspmd.runtime.clock import read_clock
+from distspmd.runtime.host_functions import host_call
 from distspmd.runtime.questions import answer
 
 MOST = 20_000_000
@@ -257,6 +260,23 @@ class _Run:
                 arrays[which].append(line[: math.prod(shape)].reshape(shape))
         self.reason = answer(question, *arrays)
 
+    def library(self, library: Library) -> None:
+        node = library.make()
+        if not isinstance(node, HostCall):
+            raise NotOnPaper("Library")
+        call = host_call(node.question.encode())
+        arrays = [
+            [
+                np.atleast_1d(self.memory_of(containers[f"{kind}{n}"]))
+                for n, _ in enumerate(operands)
+            ]
+            for kind, containers, operands in (
+                ("_in", library.inputs, call.inputs),
+                ("_out", library.outputs, call.outputs),
+            )
+        ]
+        call.run([array.copy() for array in arrays[0]], arrays[1])
+
     def _take(self, elements: int) -> None:
         self.left -= max(elements, 1)
         if self.left < 0:
@@ -425,5 +445,6 @@ _RUN: dict[type[Statement], Any] = {
     Loop: _Run.loop,
     Branch: _Run.branch,
     Scope: _Run.scope,
+    Library: _Run.library,
     Routine: _Run.routine,
 }

@@ -21,6 +21,8 @@ import sympy
 from distspmd.expressions.ir import Load
 from distspmd.frontend.from_numpy.asked import ask
 from distspmd.frontend.from_numpy.functions.registry import OTHERWISE, function, is_of_scipy
+from distspmd.frontend.from_numpy.host.blocks import emit_call
+from distspmd.frontend.from_numpy.host.scipy_signatures import terms_by_signature
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.library import asked_initial_values, asked_solvers, sparse
 from distspmd.frontend.from_numpy.library import held as of_held
@@ -59,6 +61,7 @@ def _ask_for(run: Any, called: Any, given: Sequence[Any], named: Mapping[str, An
     if solver is not None and any(map(is_of_program, (*given, *named.values()))):
         return run.call(solver, list(given), dict(named))
     question = Question(run)
+    question.called = called
     callee = _path_of(called) or question.tree(called)
     parts = [callee, [question.tree(v) for v in given]]
     return question.ask({"call": [*parts, {k: question.tree(v) for k, v in named.items()}]})
@@ -74,6 +77,7 @@ class Question:
     def __init__(self, run: Any) -> None:
         self.run = run
         self.data: list[Tensor] = []
+        self.called: Any = None
 
     # -- arguments ------------------------------------------------------------------------------
 
@@ -159,6 +163,14 @@ class Question:
             ) from problem
 
     def _answered(self, tree: Any, form: Form) -> list[Tensor]:
+        if self.called is not None and not any(f.attempts for f in self.run.tracer.frames):
+            _, given, named = tree["call"]
+            terms = terms_by_signature(self.run, self.called, given, named, self.data, form)
+            if terms is not None:
+                name = _name_of(tree)
+                return emit_call(
+                    self.run, name, tree, form, self.data, *terms, copies=True, stays=False
+                )
         outputs = [
             (leaf.shape if leaf.most is None else (leaf.most, *leaf.shape[1:]), leaf.dtype)
             for leaf in form.leaves

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,20 +12,15 @@ import numpy as np
 from distspmd.errors import UnsupportedProgram
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.asked import ask
-from distspmd.frontend.from_numpy.elements import is_one
 from distspmd.frontend.from_numpy.functions.asking import Question
-from distspmd.frontend.from_numpy.functions.lapack_calls import whole_container
 from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.host.blocks import emit_call, letters_of_whole, term_of
 from distspmd.frontend.from_numpy.lengths import common_length
 from distspmd.frontend.from_numpy.probes import Form, Leaf, NoForm, Operand, form_of
-from distspmd.frontend.from_numpy.shapes import reshape
 from distspmd.frontend.from_numpy.transcript import Refusal
-from distspmd.frontend.from_numpy.values import INT64, Tensor
-from distspmd.frontend.tensor_ir.statements import Length, Library
-from distspmd.nodes.host_call import BROADCAST, HostCall
+from distspmd.frontend.from_numpy.values import Tensor
+from distspmd.frontend.tensor_ir.statements import Length
 from distspmd.runtime.host_functions import HostFunction, Signature
-
-_BLOCKS, _WHOLE = "ABCDEFGH", "abcdefghijklmnopqrstuvwxyz"
 
 
 @function(HostFunction)
@@ -94,22 +88,9 @@ class _HostQuestion(Question):
                 known = lengths.setdefault(dimension, length)
                 common_length(tracer, known, length, [t.shape for t in self.data])
         batch = tracer.broadcast_shape(blocks)
-        letters = dict(zip(lengths, _WHOLE, strict=False))
-        every = _BLOCKS[: len(batch)]
-        self._terms = [
-            "".join(
-                BROADCAST if is_one(n) and not is_one(whole) else letter
-                for n, whole, letter in zip(
-                    block,
-                    batch[len(batch) - len(block) :],
-                    every[len(every) - len(block) :],
-                    strict=True,
-                )
-            )
-            + "".join(letters[d] for d in core)
-            for block, core in zip(blocks, signature.inputs, strict=True)
-        ]
-        self._made = [every + "".join(letters[d] for d in core) for core in signature.outputs]
+        pairs = zip(blocks, signature.inputs, strict=True)
+        self._terms = [term_of(block, batch, core, [*lengths]) for block, core in pairs]
+        self._made = [term_of(batch, batch, core, [*lengths]) for core in signature.outputs]
         shapes = [(*batch, *(lengths[d] for d in core)) for core in signature.outputs]
         types = self._types(len(shapes))
         leaves = [Leaf(s, t, None) for s, t in zip(shapes, types, strict=True)]
@@ -139,40 +120,10 @@ class _HostQuestion(Question):
         every = [n for shape in (*(t.shape for t in self.data), *shapes) for n in shape]
         if tracer.is_decided_by_data(*every) or _is_handled(tracer):
             return self._answered_as_whole(tree, form)
-        given = [reshape(tracer, t, [1]) if not t.ndim else t for t in self.data]
-        terms = self._terms or [_WHOLE[: t.ndim] for t in self.data]
-        made = self._made or [_WHOLE[: len(shape)] for shape in shapes] or [BROADCAST]
-        terms = [term or BROADCAST for term in terms]
-        made = [term or BROADCAST for term in made]
-        label = self.host.name.rpartition(".")[2]
-        views = [
-            tracer.fresh(tracer.target or label, shape or (1,), leaf.dtype)
-            for shape, leaf in zip(shapes, form.leaves, strict=True)
-        ] or [tracer.fresh(label, (1,), INT64)]
-        question = json.dumps(
-            {
-                "host": tree,
-                "name": self.host.name,
-                "form": form.text,
-                "inputs": [
-                    [t.dtype.str, len(term), not t.ndim, t.weak is not None]
-                    for t, term in zip(self.data, terms, strict=True)
-                ],
-                "outputs": [
-                    [view.dtype.str, len(term), term == BROADCAST]
-                    for view, term in zip(views, made, strict=True)
-                ],
-            }
-        )
-        subscripts = f"{','.join(terms)}->{','.join(made)}"
-        inputs = {f"_in{n}": whole_container(run, t, t.dtype) for n, t in enumerate(given)}
-        outputs = {f"_out{n}": view.container for n, view in enumerate(views)}
-        make = _maker(label, question, subscripts, self.host.where)
-        tracer.add(Library(make, inputs, outputs, stays=True))
-        return [
-            view if shape else run.part_of(view, 0)
-            for view, shape in zip(views, shapes, strict=False)
-        ]
+        terms = self._terms or [letters_of_whole(t.ndim) for t in self.data]
+        made = self._made or [letters_of_whole(len(shape)) for shape in shapes]
+        where = self.host.where
+        return emit_call(run, self.host.name, tree, form, self.data, terms, made, where=where)
 
     def _answered_as_whole(self, tree: Any, form: Form) -> list[Tensor]:
         """The answer where the run decides lengths, or where handlers are around."""
@@ -219,7 +170,3 @@ def _of_no_length(number: int, example: Any) -> None:
 def _is_handled(tracer: Any) -> bool:
     """Whether a handler of a ``try`` is around."""
     return any(frame.attempts for frame in tracer.frames)
-
-
-def _maker(label: str, question: str, terms: str, where: str) -> Callable[[], HostCall]:
-    return lambda: HostCall(label, question, terms, where == "all")
