@@ -18,6 +18,7 @@ from distspmd.errors import LaunchError
 from distspmd.runtime import driven
 from distspmd.runtime.allocation import is_job
 from distspmd.runtime.launch import Running, running
+from distspmd.runtime.toolchain import find_mpi
 
 _PATIENCE = 10.0
 """Seconds for what a launcher says of a rank that died, and for ranks to end when they are told."""
@@ -50,6 +51,7 @@ class Peers:
         with ExitStack() as opened:
             listener = socket.create_server(("" if is_far else "127.0.0.1", 0), backlog=128)
             self._listener = opened.enter_context(listener)
+            output = subprocess.PIPE if find_mpi().kind == "mpich" else None
             host = socket.gethostname() if is_far else "127.0.0.1"
             told = f"{host} {listener.getsockname()[1]} {self._secret.hex()}"
             begins = running(
@@ -57,12 +59,14 @@ class Peers:
                 ranks=count,
                 env={serve.VARIABLE: told, driven.VARIABLE: ""},
                 threads=threads,
-                files=(None, subprocess.PIPE),
+                files=(output, subprocess.PIPE),
                 apart=True,
             )
             self._run: Running = opened.enter_context(begins)
             assert self._run.process.stderr is not None
             self._said.listen(self._run.process.stderr)
+            if self._run.process.stdout is not None:
+                self._said.listen_to_output(self._run.process.stdout)
             self._stack = opened.pop_all()
 
     def meet(self) -> Wire:

@@ -1,4 +1,4 @@
-"""What a launcher and its ranks write to the standard error.
+"""What a launcher and its ranks write to the standard error, and to the output where MPICH does.
 
 What ranks write is passed on. What a launcher says of their end is kept for the message of an
 error, which says it once.
@@ -6,11 +6,12 @@ error, which says it once.
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO
 
 _FENCE = re.compile(r"^\s*([-=*])\1{30,}\s*$")
@@ -18,7 +19,11 @@ _BY_RANK = re.compile(
     r"process\s+rank\s+(\d+)\s.*exited\s+on\s+signal\s+(\d+)", re.DOTALL
 )  # lines end where they are full
 _BY_PROCESS = re.compile(r"PID (\d+) RUNNING AT.*?EXIT CODE: (\d+)", re.DOTALL)
-_LAST_LINE = re.compile(r"^YOUR APPLICATION TERMINATED WITH|^This typically refers to a problem")
+_LAST_LINE = re.compile(
+    r"^YOUR APPLICATION TERMINATED WITH|^This typically refers to a problem"
+    r"|^Please see the FAQ page for debugging"
+)
+_OF_MPICH = re.compile(r"=\s+BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES")
 
 
 class Said:
@@ -27,19 +32,49 @@ class Said:
     def __init__(self) -> None:
         self._banner: list[str] = []
         self._fenced = False
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
 
     def listen(self, stream: IO[bytes]) -> None:
-        """Begin to read."""
-        self._thread = threading.Thread(
-            target=self._read, args=(stream,), name="distspmd-driver-output", daemon=True
+        """Begin to read the standard error."""
+        self._begin(self._read, stream)
+
+    def listen_to_output(self, stream: IO[bytes]) -> None:
+        """Begin to read the output, into which MPICH's launcher writes what ranks ended of."""
+        self._begin(self._read_output, stream)
+
+    def _begin(self, read: Callable[[IO[bytes]], None], stream: IO[bytes]) -> None:
+        thread = threading.Thread(
+            target=read, args=(stream,), name="distspmd-driver-output", daemon=True
         )
-        self._thread.start()
+        self._threads.append(thread)
+        thread.start()
 
     def finish(self) -> None:
         """Wait until all is read."""
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(2.0)
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(2.0)
+
+    def _read_output(self, stream: IO[bytes]) -> None:
+        held, is_banner = b"", False
+        with stream:
+            for line in stream:
+                text = line.decode(errors="replace")
+                if is_banner or (held and _OF_MPICH.match(text)):
+                    self._banner.append(text)
+                    held, is_banner = b"", not (is_banner and _FENCE.match(text))
+                elif _LAST_LINE.match(text):
+                    self._banner.append(text)
+                elif _FENCE.match(text) or not text.strip():  # as a banner begins
+                    if held.strip():
+                        _write_out(held)
+                        held = b""
+                    held += line
+                else:
+                    _write_out(held + line)
+                    held = b""
+        if not (is_banner or (self._banner and not held.strip())):
+            _write_out(held)
 
     def _read(self, stream: IO[bytes]) -> None:
         with stream:
@@ -88,6 +123,12 @@ class Said:
             name = _SIGNALS.get(-code, "?")
             return f"the launcher of the ranks was killed by signal {-code} ({name})"
         return f"{who} ended (the launcher with code {code})"
+
+
+def _write_out(text: bytes) -> None:
+    """Write to the output of the process, as C does."""
+    while text:
+        text = text[os.write(1, text) :]
 
 
 _BY_SIGNAL = 128

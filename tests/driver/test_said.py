@@ -40,6 +40,21 @@ def test_a_launcher_may_tell_the_process(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().err == "printed by a rank\n"
 
 
+def test_mpich_tells_in_the_output(capfd: pytest.CaptureFixture[str]) -> None:
+    fence = "=" * 40 + "\n"
+    said = Said()
+    tail = "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n"
+    tail += "This typically refers to a problem with your application.\n"
+    tail += "Please see the FAQ page for debugging suggestions\n"
+    text = f"printed\n{fence}a table of C\n{fence}last of it\n\n\n{MPICH}{tail}"
+    said.listen_to_output(io.BytesIO(text.encode()))
+    said.finish()
+    assert (
+        said.death(WHERE, [0, 2], 9) == "rank 2 (process 11 on n1) was killed by signal 9 (SIGKILL)"
+    )
+    assert capfd.readouterr().out == f"printed\n{fence}a table of C\n{fence}last of it\n"
+
+
 def test_a_launcher_may_tell_nothing() -> None:
     said = Said()
     assert said.death(WHERE, [0, 1], 137).startswith("rank 0 (process 5 on n0) was killed by sig")
