@@ -56,6 +56,11 @@ def test_training_takes_the_gradient_that_is_registered_in_torch() -> None:
     call_on_ranks("from_torch.custom_operators", "train(comm)", 2)
 
 
+@pytest.mark.slow
+def test_custom_operators_stand_among_others() -> None:
+    call_on_ranks("from_torch.custom_among_others", "run(comm)", 3)
+
+
 @pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_grids_of_what_the_function_does_are_checked(ranks: int) -> None:
     own.register()
