@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,39 @@ def lies_within(inner: Layout, outer: Layout) -> bool:
     mine, other = inner.bounds, on_ranks(outer, inner.ranks)
     inside = (other[..., 0] <= mine[..., 0]) & (mine[..., 1] <= other[..., 1])
     return bool((inside.all(axis=1) | (inner.volumes == 0)).all())
+
+
+def scattered(operands: Layout) -> Iterator[Layout]:
+    """Layouts in which each rank has a part of its tile: that of its operand, as a value.
+
+    One for each dimension of which the tiles have parts for all operands.
+    """
+    if operands.partial is None or operands.partial.axes is None:
+        return
+    count = math.prod(operands.mesh[axis] for axis in operands.partial.axes)
+    for dimension in range(len(operands.extents) if count > 1 else 0):
+        bounds = in_pieces(operands.bounds, dimension, operands.operands, count)
+        if bounds is not None:
+            yield Layout.of_bounds(operands.mesh, operands.extents, bounds)
+
+
+def in_pieces(bounds: Numbers, dimension: int, piece: Numbers, count: int) -> Numbers | None:
+    """Boxes cut into so many pieces along a dimension, one of each; None if there are not so many.
+
+    Args:
+        bounds: of the boxes.
+        dimension: that is cut.
+        piece: which of its pieces each box becomes.
+        count: of pieces.
+    """
+    low, high = bounds[:, dimension].T
+    length = -(-(high - low) // count)
+    if (high - low).max(initial=0) < count:
+        return None
+    found = bounds.copy()
+    found[:, dimension, 0] = np.minimum(low + piece * length, high)
+    found[:, dimension, 1] = np.minimum(found[:, dimension, 0] + length, high)
+    return found
 
 
 def covers_all(layout: Layout) -> bool:

@@ -7,8 +7,9 @@ stencil), and only those parts of a tile are kept up to date that some use needs
 depend on the path that control flow took, so loops and branches need no special case.
 
 The home is the candidate of least traffic among the layouts of the writers, of the readers, and of
-the caller. If ranks write operands of a reduction, the home may be partial: each rank adds to its
-own tile, and the operands are reduced when the value is read. A value that enters such a home goes
+the caller. If ranks write operands of a reduction, each may have a part of the value, where fewer
+bytes move so; or the home may be partial: each rank adds to its own tile, and the operands are
+reduced when the value is read. A value that enters such a home goes
 to one of the ranks, and the others get the neutral element.
 """
 
@@ -160,14 +161,16 @@ def choose(
         ScheduleError: the layout that is given lacks what some use needs.
     """
     weighed: list[tuple[float, Home]] = []
+    apart: list[tuple[float, Home]] = []
     partial = None if distributed else operand_layout(uses)
     if given is None:
         possible = list(_candidates(uses, caller, distributed))
     else:
         possible = [_checked(given, data, uses, distributed)]
+    pieces = [] if given else [*_scattered(uses, distributed, possible)]
     if parted:
         possible = list(dict.fromkeys(shared_out(layout) for layout in possible))
-    for layout in (*possible, *([partial] if partial else [])):
+    for layout in (*possible, *([partial] if partial else []), *pieces):
         if not all(works_in_place(use, layout) for use in _reads_of_operands(uses)):
             continue
         at_caller = caller is not None and layout.same_tiles(caller) and _has_one_stride(layout)
@@ -187,8 +190,12 @@ def choose(
             load=outside and not result and needs_load(layout, uses),
             store=outside and _is_written(uses),
         )
-        weighed.append((_traffic(home, dtype), home))
+        (apart if layout in pieces else weighed).append((_traffic(home, dtype), home))
     traffic, chosen = min(weighed, key=lambda pair: pair[0])  # of equals the first
+    if apart:  # which begins with one step more
+        cost, other = min(apart, key=lambda pair: pair[0])
+        if _received(other, dtype) < _received(chosen, dtype) and cost < traffic:
+            traffic, chosen = cost, other
     over = tuple((home.layout, cost) for cost, home in weighed if home is not chosen)
     return replace(chosen, traffic=traffic, over=over)
 
@@ -206,6 +213,11 @@ def _traffic(home: Home, dtype: np.dtype[Any]) -> float:
         copied = 0 if move.in_place else int(relations.kept(move.source, move.target).sum())
         found += times * (move.bound.nbytes + copied * dtype.itemsize * COPY)
     return found
+
+
+def _received(home: Home, dtype: np.dtype[Any]) -> float:
+    """Bytes that ranks receive because of a home."""
+    return sum(times * move.bound.nbytes for times, move in moves(home, dtype))
 
 
 COPY = Machine().copy / Machine().beta
@@ -280,6 +292,22 @@ def _candidates(uses: Sequence[Use], caller: Layout | None, whole: bool) -> Iter
     elif not seen:
         mesh = uses[0].layout.mesh
         yield Layout.of_boxes(mesh, extents, [intervals.whole(extents)] * mesh.size)
+
+
+def _scattered(uses: Sequence[Use], whole: bool, others: Sequence[Layout]) -> Iterator[Layout]:
+    """Layouts into which operands that uses write are reduced in parts, one on each rank.
+
+    None where a read is of what data or loops decide, of which ranks would ask each other then.
+    """
+    if any(_is_asked_for(use, True) for use in uses):
+        return
+    boxes, known = _needed(uses, whole), {layout.bounds.tobytes() for layout in others}
+    for own in (layout for use in uses for layout in relations.scattered(use.layout)):
+        for layout in (own, stretched(own)):
+            key = layout.bounds.tobytes()
+            if key not in known and covers(layout, boxes):
+                known.add(key)
+                yield layout
 
 
 def _needed(uses: Sequence[Use], whole: bool) -> Numbers:

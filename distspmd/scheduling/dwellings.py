@@ -30,6 +30,8 @@ MOST_HOMES = 48
 MOST_OF_A_GROUP = 12
 """The same, of those that suit one loop best."""
 Axes = tuple[tuple[str, ...], ...]
+Key = tuple[int, ...]
+"""The columns of one layout."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +44,7 @@ class UseArrays:
         tiles: what it works on.
         written: what it writes.
         operands: of each element that is written; more than 1 where ranks write a reduction.
+        pieces: of each candidate, columns of tiles in which each rank has a part of the result.
         parts: of the tiles, what is needed; none for all of it.
         axes: of a mesh that split each dimension, of each candidate.
         times: how often it happens.
@@ -52,6 +55,7 @@ class UseArrays:
     tiles: Tiles
     written: Tiles
     operands: NDArray[np.int64]
+    pieces: tuple[tuple[Key, ...], ...]
     parts: tuple[Tiles, ...]
     axes: tuple[Axes, ...]
     times: int
@@ -63,6 +67,7 @@ class UseArrays:
             tiles=self.tiles[[candidate]],
             written=self.written[[candidate]],
             operands=self.operands[[candidate]],
+            pieces=(self.pieces[candidate],),
             parts=tuple(part[[candidate]] for part in self.parts),
             axes=(self.axes[candidate],),
         )
@@ -80,15 +85,11 @@ class UseArrays:
         kind: tuple[Any, ...] = type(use), use.needs_values
         if isinstance(use, Read):
             kind = *kind, bool(use.approximate), use.repeats, use.inspection is None
-        return tiles, self.operands.tobytes(), self.axes, self.times, kind
+        return tiles, self.operands.tobytes(), self.pieces, self.axes, self.times, kind
 
 
 Members = Sequence[tuple[UseArrays, int]]
 """Uses, each with one candidate of its space."""
-
-
-Key = tuple[int, ...]
-"""The columns of one layout."""
 
 
 @dataclass(frozen=True)
@@ -270,7 +271,10 @@ class Dwelling:
         return [list(group.values()) for group in groups.values()]
 
     def _layouts_of(self, members: Members) -> Iterator[Key]:
-        """Tiles of uses that split the same dimensions, and what they lie in; also stretched."""
+        """Tiles of uses that split the same dimensions, and what they lie in; also stretched.
+
+        Last of all come parts of tiles of results, which ranks reduce for each other.
+        """
         alone = [*dict.fromkeys(use.tiles.key(number) for use, number in members)]
         hulls = []
         joined = functools.partial(hull, self.columns)
@@ -282,7 +286,10 @@ class Dwelling:
             hulls = [functools.reduce(joined, own) for own in meshes.values() if len(own) > 1]
         elif len(alone) > 1:
             hulls = [functools.reduce(joined, alone)]
-        for layout in [*alone, *hulls]:
+        uses = [use.slot.use for use in self.uses]
+        asked = any(isinstance(use, Read) and use.is_asked_for(True) for use in uses)
+        pieces = [] if asked else [piece for use, n in members for piece in use.pieces[n]]
+        for layout in [*alone, *hulls, *pieces]:
             yield layout
             yield self._stretched(layout)
 

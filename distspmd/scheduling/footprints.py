@@ -85,7 +85,7 @@ class Tilings:
         known: dict[tuple[Any, ...], _Tiled] = {}
         counted: dict[tuple[Mesh, tuple[str, ...]], int] = {}
         for number, candidate in enumerate(candidates):
-            own, splits = _on(mesh, candidate, len(space.ranges))
+            own, splits = on_its_mesh(mesh, candidate, len(space.ranges))
             without = [np.arange(columns.ranks) >= own.size] if own.size < columns.ranks else []
             for d, split in enumerate(splits):
                 if (own, split) not in counted:
@@ -162,7 +162,7 @@ class _Ends:
         return _Tiled(columns.number(ends), idle if idle.any() else None)
 
 
-def _on(mesh: Mesh, candidate: Candidate, parameters: int) -> tuple[Mesh, Splits]:
+def on_its_mesh(mesh: Mesh, candidate: Candidate, parameters: int) -> tuple[Mesh, Splits]:
     """The mesh of a candidate, and its axes for each parameter."""
     if candidate is None:
         return Mesh(), ((),) * parameters
@@ -295,7 +295,7 @@ class Footprint:
 
     def on(self, mesh: Mesh, candidate: Candidate) -> tuple[Mesh, Splits]:
         """The mesh on which a candidate runs, and its axes for each parameter."""
-        return _on(mesh, candidate, len(self.space.parameters))
+        return on_its_mesh(mesh, candidate, len(self.space.parameters))
 
     def slots(self, candidates: Sequence[Candidate]) -> list[Slot]:
         """Uses of the space; reads are joined as where most parameters are split."""

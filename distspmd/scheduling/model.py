@@ -16,18 +16,21 @@ from distspmd.analysis.uses import Read, Update
 from distspmd.analysis.work import LINE, Work, swept_lines, work_of
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
+from distspmd.layouts.relations import in_pieces
 from distspmd.passes.compilation import Compilation
 from distspmd.placement.argument_layouts import IN_TILES, REPLICATED, ROOT, held_by_caller
 from distspmd.placement.homes import needs_load
 from distspmd.plans.machine import Machine
 from distspmd.schedule import Grid, Holding
+from distspmd.scheduling import boxes
 from distspmd.scheduling.columns import Columns
-from distspmd.scheduling.dwellings import Axes, Dwelling, Settled, UseArrays
+from distspmd.scheduling.dwellings import Axes, Dwelling, Key, Settled, UseArrays
 from distspmd.scheduling.footprints import (
     Candidate,
     Footprint,
     Slot,
     Tilings,
+    on_its_mesh,
 )
 from distspmd.scheduling.home_variables import HomeVariable, stages_of
 from distspmd.scheduling.interleaved import unsplit_of
@@ -191,10 +194,37 @@ class Model:
             slot,
             tiles,
             written,
-            self._operands(footprint, slot, tilings),
+            (operands := self._operands(footprint, slot, tilings)),
+            tuple(
+                self._pieces(footprint, slot, candidate, written[[number]]) if count > 1 else ()
+                for number, (candidate, count) in enumerate(
+                    zip(tilings.candidates, operands.tolist(), strict=True)
+                )
+            ),
             tuple(footprint.boxes(part, tilings) for part in slot.parts),
             tuple(self._axes(footprint, slot, each) for each in tilings.candidates),
             self.program.times[footprint.space.name],
+        )
+
+    def _pieces(
+        self, footprint: Footprint, slot: Slot, candidate: Candidate, written: Tiles
+    ) -> tuple[Key, ...]:
+        """Tiles in which each rank has a part of the result whose operand it writes."""
+        along = (footprint.partials(footprint.split(candidate)) or {}).get(slot.data, frozenset())
+        mesh, splits = on_its_mesh(self.mesh, candidate, len(footprint.space.parameters))
+        pairs = zip(footprint.space.parameters, splits, strict=True)
+        axes = {axis for name, own in pairs if name in along for axis in own}
+        operand = np.zeros(self.mesh.size, np.int64)
+        order = [axis for axis in mesh.names if axis in axes]
+        count = math.prod(mesh[axis] for axis in order)
+        for axis in order:
+            operand[: mesh.size] = operand[: mesh.size] * mesh[axis] + mesh.grid[axis]
+        bounds = written.bounds[0]
+        cut = (in_pieces(bounds, d, operand, count) for d in range(bounds.shape[1]))
+        return tuple(
+            Tiles.of(self._columns, boxes.emptied(own)[None]).key(0)
+            for own in cut
+            if own is not None
         )
 
     def _operands(self, footprint: Footprint, slot: Slot, tilings: Tilings) -> NDArray[np.int64]:
