@@ -239,7 +239,8 @@ class Transcript:
         Raises:
             Refusal: always; the message has the line, with a caret.
         """
-        raise Refusal(self.message(what))
+        more = "; a function that @distspmd.host marks runs in Python as it is"
+        raise Refusal(self.message(what + more * what.endswith("is not covered")))
 
     def fail(
         self, error: Exception, place: str = "", *, told: str = "", by_name: bool = False
