@@ -339,6 +339,8 @@ class _Emitter:
         opened.state.add_edge(node, "_out", written, None, memlet)
 
     def library(self, statement: Library) -> None:
+        if statement.stays:  # what it does beside its results comes in the order of the program
+            self.open = None
         opened = self._state(statement)
         node = statement.make()
         node.debuginfo = debug_info(statement)
@@ -362,6 +364,8 @@ class _Emitter:
                 None,
                 self._whole(container.name),
             )
+        if statement.stays:
+            self.open = None
 
     def routine(self, routine: Routine) -> None:
         opened = self._state(routine, routine.label)

@@ -222,6 +222,50 @@ def with_gradients(x):
     return x.grad
 
 
+SHOWN: list[tuple[Any, float]] = []
+
+
+@distspmd.host
+def shown(name, x) -> None:
+    SHOWN.append((name, float(np.sum(x))))
+
+
+@distspmd.host
+def largest(x) -> float:
+    return float(np.abs(x).max())
+
+
+@distspmd.host
+def is_positive(x) -> bool:
+    return bool(x.sum() > 0)
+
+
+def with_effects(x):
+    shown(1, x)
+    shown("two", x * 2)
+    shown(3, x[1:])
+    shown(4, 7.0)
+    while largest(x) > 1.0:
+        x = x / 2
+        if is_positive(x):
+            shown(5, x)
+    return x
+
+
+def test_what_is_done_beside_results_comes_in_order() -> None:
+    from mpi4py import MPI
+
+    x = np.linspace(0, 7, 12)
+    sdfg = numpy_program(with_effects, x)
+    SHOWN.clear()
+    expected, wanted = with_effects(x), [*SHOWN]
+    SHOWN.clear()
+    with distspmd.compile(distspmd.lower(sdfg, {}), MPI.COMM_SELF) as program:
+        np.testing.assert_array_equal(program(x), expected)
+    assert wanted == SHOWN
+    assert [name for name, _ in wanted] == [1, "two", 3, 4, 5, 5, 5]
+
+
 def test_gradients_through_a_host_function_are_refused() -> None:
     with pytest.raises(UnsupportedProgram, match="calls the host function norm, which has none"):
         numpy_program(with_gradients, X)
