@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ SCRIPTS = Path(__file__).parent / "scripts"
 
 
 def started(script: str, *arguments: str, cwd: Path, **more: str) -> subprocess.Popen[str]:
+    """Start a script, which an interrupt ends also where a shell started the tests behind it."""
     return subprocess.Popen(
         [sys.executable, str(SCRIPTS / script), *arguments],
         cwd=cwd,
@@ -20,6 +22,7 @@ def started(script: str, *arguments: str, cwd: Path, **more: str) -> subprocess.
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
