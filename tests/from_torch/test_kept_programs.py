@@ -224,7 +224,8 @@ def test_what_the_first_start_was_warned_of_a_later_one_is(monkeypatch: pytest.M
     made = None, types.SimpleNamespace(warned=("a rank is idle",)), None
     monkeypatch.setattr(KeptProgram, "find", lambda entry: made)
     own = types.SimpleNamespace(name="step", found=0, _entries={}, _options={}, _varying=set())
-    own._arithmetic, own._device, own._agreement = "vector", None, types.SimpleNamespace(ranks=2)
+    own._arithmetic, own._device, own._wanted = "vector", None, None
+    own._agreement = types.SimpleNamespace(ranks=2)
     with pytest.warns(ScheduleWarning, match="a rank is idle"):
         make = Partitioned._program(own, Given.of(helper, (torch.ones(2),), {}))  # type: ignore[arg-type]
     assert make() is made
