@@ -165,7 +165,11 @@ parts = [
 ]
 Runner(Results(out / "out", {{}}), out / "printed", out, 1).run(parts)
 """
-    running = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    running = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # also behind a shell
+    )
     until((tmp_path / "child").exists)
     until((tmp_path / "child").read_text)
     assert states(tmp_path) == [("right", "right"), ("hangs", "running")]
