@@ -81,9 +81,9 @@ class Holdings:
                     )
 
     def _within(self, touched: Touched) -> Touched:
-        """What is touched of the array: conditions of the body leave out what lies beyond it."""
+        """What is touched of the array: conditions of a body leave out what lies beyond it."""
         tiles = self.stores.tiles.get(touched.store)
-        if tiles is None:
+        if tiles is None or (self.at and isinstance(self.at[1], nodes.LibraryNode)):
             return touched
         whole = intervals.whole(tiles.extents)
         return replace(touched, box=tuple(intervals.intersect(b, whole) for b in touched.box))
