@@ -51,6 +51,47 @@ HARMLESS = {
         "nothing makes the redistribution y: boxes[9]{0: 2:3; 1: 3:4; 2: 4:5} -> [3{__i0}9] "
         "(exchange, 8 bytes)",
     ),
+    # the first sweep writes all that it reads of b before, so nothing needs what b began with
+    (
+        "until_small[b.2=3]-3",
+        "nothing makes the redistribution b: boxes[22]{0: 1:8; 1: 8:15; 2: 15:21} -> "
+        "boxes[22]{0: 0:8; 1: 8:16; 2: 15:22} (exchange, 8 bytes)",
+    ),
+    # row 0 is written in column 0 alone, so the caller's values beside it stay
+    (
+        "cholesky[a.3=1x3]-3",
+        "the plan of a is boxes[13, 13]{0: 0:13, 0:5; 1: 0:13, 5:10; 2: 1:13, 10:13} ->"
+        " [13, 13] of float64 and not [13, 5{j}13] -> [13, 13] of float64",
+    ),
+    # no iteration writes row 0, of which each rank has the caller's values all the time
+    (
+        "wide_and_narrow[x=4]-4",
+        "the plan of x is boxes[3, 20]{0: 0:3, 1:8; 1: 0:3, 8:12; 2: 1:3, 12:16; 3: "
+        "0:3, 16:19} => boxes[3, 20]{0: 0:3, 0:8; 1: 0:3, 7:12; 2: 0:3, 11:16; 3: 0:3, "
+        "15:20} of float64 and not boxes[3, 20]{0: 0:3, 1:8; 1: 0:3, 8:12; 2: 0:3, "
+        "12:16; 3: 0:3, 16:19} => boxes[3, 20]{0: 0:3, 0:8; 1: 0:3, 7:12; 2: 0:3, "
+        "11:16; 3: 0:3, 15:20} of float64",
+    ),
+    # rows 0 are never written, and the caller has their values all the time
+    (
+        "inner_sweeps[v=6,u=4]-6",
+        "the plan of v is boxes[14, 12]{0: 0:14, 0:3; 1: 0:14, 3:5; 2: 0:14, 5:7; 3: "
+        "0:14, 7:9; 4: 0:14, 9:12} -> boxes[14, 12]{0: 1:14, 0:12} of float64 and not "
+        "boxes[14, 12]{0: 0:14, 0:3; 1: 0:14, 3:5; 2: 0:14, 5:7; 3: 0:14, 7:9; 4: 0:14,"
+        " 9:12} -> [14, 12] of float64",
+    ),
+    (
+        "inner_sweeps[v=6,u=4]-6",
+        "the plan of u is boxes[14, 12]{0: 0:4, 0:12; 1: 4:7, 0:12; 2: 7:10, 0:12; 3: "
+        "10:14, 0:12} -> boxes[14, 12]{0: 1:14, 0:12} of float64 and not boxes[14, "
+        "12]{0: 0:4, 0:12; 1: 4:7, 0:12; 2: 7:10, 0:12; 3: 10:14, 0:12} -> [14, 12] of "
+        "float64",
+    ),
+    # ranges are cut off at the last index of the array, too
+    ("products_of_parts[a_slice_matmul_x_slice=3]-3", "x_k0_hi is 10 on rank 2 and not 9"),
+    ("cholesky[a.3=1x3]-3", "a_k1_hi is 14 on rank 2 and not 13"),
+    # this end stands in windows of redistributions alone, whose plans say what moves
+    ("odd_from_even[x=3]-3", "x_part_hi0 is 18 on rank 1 and not 19"),
 }
 """Mutants that still do what the program does, each with the reason."""
 
