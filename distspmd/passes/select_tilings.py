@@ -14,7 +14,7 @@ from distspmd.analysis.loop_hulls import widen_to_hulls
 from distspmd.analysis.node_accesses import is_whole
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.whole_program import unchanged_control_flow
-from distspmd.errors import UnsupportedProgram
+from distspmd.errors import ScheduleError, UnsupportedProgram
 from distspmd.layouts.mesh import Mesh
 from distspmd.passes.compilation import Compilation
 from distspmd.placement.argument_layouts import REPLICATED, ranks_of
@@ -74,6 +74,9 @@ class TileNamedSpaces:
             for space in named
             if (grid := compilation.grids[space.name])
         }
+        for space in named:
+            if runs_once(space.node) and space.name in compilation.schedule:
+                _check_once(space, compilation.tilings.get(space.name))
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ class PropagateTilings:
             for space in compilation.spaces
             if runs_once(space.node)
         }
-        compilation.tilings = {**everywhere, **once, **named}
+        compilation.tilings = {**named, **everywhere, **once}
         with unchanged_control_flow():
             compilation.tiled = propagate(
                 compilation.spaces,
@@ -109,6 +112,20 @@ class PropagateTilings:
                 [n for n, kind in compilation.arguments.items() if kind == REPLICATED],
                 as_far=named.keys() - set(schedule) if isinstance(schedule, Patterns) else (),
             )
+
+
+def _check_once(space: IterationSpace, tiling: Tiling | None) -> None:
+    """Refuse that several ranks run what one alone may run.
+
+    Raises:
+        ScheduleError: a schedule asks for that.
+    """
+    if tiling is not None and (~tiling.idle).sum() > 1:
+        raise ScheduleError(
+            f"{space.where}: the schedule has {(~tiling.idle).sum()} ranks run all of the space "
+            f"{space.name!r}, which Python runs once: it may draw numbers or keep state. Leave it "
+            'out of the schedule, or mark the function with where="all".'
+        )
 
 
 def as_tiled(spaces: Sequence[IterationSpace]) -> list[IterationSpace]:

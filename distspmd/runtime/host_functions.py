@@ -176,9 +176,14 @@ def _digest(function: Any, copied: bytes | None) -> str:
     return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
-def _parts_of(code: CodeType) -> tuple[Any, ...]:
-    constants = [_parts_of(c) if isinstance(c, CodeType) else c for c in code.co_consts]
-    return (code.co_code, code.co_names, code.co_varnames, constants)
+def _parts_of(constant: Any) -> Any:
+    """Code and its constants in an order that is the same in all processes."""
+    if isinstance(constant, CodeType):
+        parts = [_parts_of(each) for each in constant.co_consts]
+        return (constant.co_code, constant.co_names, constant.co_varnames, parts)
+    if isinstance(constant, frozenset):
+        return "set", sorted(repr(_parts_of(each)) for each in constant)
+    return tuple(map(_parts_of, constant)) if isinstance(constant, tuple) else constant
 
 
 @overload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ import pytest
 from conftest import Launch
 
 import distspmd
-from distspmd.errors import ArgumentError, UnsupportedProgram
+from distspmd.errors import ArgumentError, ScheduleError, UnsupportedProgram
 from distspmd.frontend import numpy_program
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import run_here
@@ -127,6 +128,40 @@ def test_one_rank_runs_what_has_no_signature() -> None:
     own = [s for s in lowering.spaces if "norm" in s.name]
     assert own
     assert all(s.mesh.size == 1 and "Python runs it once" in str(s.chosen_by) for s in own)
+
+
+def test_a_schedule_cannot_have_several_ranks_run_it() -> None:
+    name = next(
+        s.name
+        for s in distspmd.iteration_spaces(numpy_program(in_a_loop, X))
+        if s.name.startswith("norm")
+    )
+    on_all = {name: distspmd.OnMesh(distspmd.Mesh(r=4), {})}
+    with pytest.raises(ScheduleError, match=f"4 ranks run all of the space '{name}', which Python"):
+        distspmd.lower(numpy_program(in_a_loop, X), on_all)
+    one = distspmd.lower(numpy_program(in_a_loop, X), {name: (1,)})
+    assert next(s for s in one.spaces if s.name == name).mesh.size == 1
+
+
+def test_a_key_is_the_same_in_all_processes() -> None:
+    code = (
+        "import distspmd\n"
+        "@distspmd.host(like=float)\n"
+        "def f(x):\n"
+        "    return 1.0 if x in {'a', 'b', 'c', 'd'} else 2.0\n"
+        "print(f.reference()['host'][0])\n"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in "123"
+    }
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
