@@ -6,6 +6,7 @@ A row names a function and its signature, as NumPy writes those of universal fun
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -31,7 +32,7 @@ SIGNATURES: dict[str, str] = {
         [
             *("signal.savgol_filter", "signal.hilbert", "signal.detrend", "signal.decimate"),
             *("signal.resample", "signal.resample_poly", "signal.czt", "signal.zoom_fft"),
-            *("signal.envelope", "signal.spline_filter", "fft.hfft", "fft.ihfft"),
+            *("signal.envelope", "fft.hfft", "fft.ihfft"),
             *("fft.dct", "fft.idct", "fft.dst", "fft.idst", "fft.fht", "fft.ifht"),
             *("ndimage.gaussian_filter1d", "ndimage.uniform_filter1d", "ndimage.rank_filter1d"),
             *("ndimage.maximum_filter1d", "ndimage.minimum_filter1d", "ndimage.spline_filter1d"),
@@ -67,21 +68,6 @@ SIGNATURES: dict[str, str] = {
     "spatial.distance.cdist": "(d),(m,d)->(m)",
 }
 """By the name below ``scipy``; dimensions of results are those that SciPy gives."""
-
-_FIRST = {
-    *("signal.resample", "signal.resample_poly", "stats.zscore", "stats.gzscore", "stats.gmean"),
-    *("stats.hmean", "stats.pmean", "stats.sem", "stats.entropy", "stats.variation"),
-    *("stats.kurtosis", "stats.skew", "stats.moment", "stats.tvar", "stats.tstd", "stats.tsem"),
-    *("stats.tmin", "stats.tmax", "stats.gstd", "stats.median_abs_deviation", "stats.trim_mean"),
-    *("stats.differential_entropy",),
-}
-"""Functions that work along the first dimension where no ``axis`` is given."""
-_ALL = {
-    *("stats.iqr", "stats.tmean", "stats.rankdata", "stats.kstat", "stats.kstatvar"),
-    *("stats.circmean", "stats.circstd", "stats.circvar", "special.logsumexp", "special.softmax"),
-    "special.log_softmax",
-}
-"""Functions that work on all elements where no ``axis`` is given."""
 
 
 def signature_of(called: Any) -> Signature | None:
@@ -131,7 +117,7 @@ def terms_by_signature(
     cores.pop(None, None)  # type: ignore[call-overload]  # numbers and tables that are known
     if cores.keys() != set(range(len(data))):
         return None
-    if not _is_along_last(called, named, max((t.ndim for t in data), default=0)):
+    if not _is_along_last(called, given, named, max((t.ndim for t in data), default=0)):
         return None
     blocks = [tuple(t.shape[: t.ndim - len(cores[n])]) for n, t in enumerate(data)]
     if any(t.ndim < len(cores[n]) for n, t in enumerate(data)):
@@ -153,11 +139,21 @@ def terms_by_signature(
     return terms, made
 
 
-def _is_along_last(called: Any, named: Mapping[str, Any], ndim: int) -> bool:
-    """Whether a call works along the last dimension of its arrays."""
+def _is_along_last(called: Any, given: Sequence[Any], named: Mapping[str, Any], ndim: int) -> bool:
+    """Whether a call works along the last dimension of its arrays, as it says or by default."""
     if isinstance(called, np.ufunc):
         return not named
-    if "axis" in named:
-        return named["axis"] in (-1, ndim - 1)
-    name = _name_of(called)
-    return name not in _ALL and (name not in _FIRST or ndim == 1)
+    try:
+        signature = inspect.signature(called)
+        bound = signature.bind_partial(*given, **named)
+    except (TypeError, ValueError):  # it does not say what it takes
+        return False
+    bound.apply_defaults()
+    if "axis" not in signature.parameters:
+        return _name_of(called) not in _OF_LINES
+    axis = bound.arguments["axis"]
+    return type(axis) is int and axis in (-1, ndim - 1)
+
+
+_OF_LINES = frozenset(name for name, text in SIGNATURES.items() if text.startswith("(n)->"))
+"""Functions that take an axis, in the versions of SciPy in which they may be split."""
