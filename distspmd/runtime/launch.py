@@ -48,6 +48,7 @@ _START = Path(__file__).with_name("start_rank.py")
 """What starts a program on a rank."""
 _GRACE = 2.0
 _LAST = 0.3
+_LOOK = 0.02
 _SHOWN_LINES = 40
 
 
@@ -434,16 +435,19 @@ def _tell_end(cause: str) -> None:
 
 
 def _end(process: subprocess.Popen[bytes], mark: str) -> None:
-    """End mpiexec, which ends its ranks; then whatever of the launch is left."""
+    """End mpiexec, which ends its ranks; then whatever of the launch is left, until it is gone."""
     if process.poll() is None:
         process.terminate()
         with suppress(subprocess.TimeoutExpired):
             process.wait(_GRACE)
-    for pid in _marked(mark):
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
     process.kill()
     process.wait()
+    until = time.monotonic() + _GRACE  # one that hangs in the kernel may never end
+    while (left := _marked(mark)) and time.monotonic() < until:
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(_LOOK)  # they are gone some time after the signal, and may have forked before
 
 
 def _marked(mark: str) -> list[int]:
