@@ -26,7 +26,6 @@ ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs/architecture.svg"
 PAGE = ROOT / "docs/architecture.md"
 BEGIN, END = "<!-- begin: scripts/draw_architecture.py -->", "<!-- end -->"
-PLACES = {"distspmd": "distspmd", "distspmd.solvers": "solvers", "distspmd.frontend": "frontend"}
 
 WIDTH, GAP, MARGIN = 228, 20, 16  # of boxes, in pixels
 LINE, LETTERS = 13, 35  # height of a line of the sentence, and how many letters it takes
@@ -46,12 +45,10 @@ class Room:
 
 
 def modules() -> Iterator[tuple[str, Path]]:
-    """Names of modules with their files; the links in `distspmd/` are not followed."""
-    for package, place in PLACES.items():
-        for file in sorted((ROOT / place).rglob("*.py")):
-            parts = file.relative_to(ROOT / place).with_suffix("").parts
-            if not (package == "distspmd" and parts[0] in ("solvers", "frontend")):
-                yield ".".join((package, *(part for part in parts if part != "__init__"))), file
+    """Names of modules with their files."""
+    for file in sorted((ROOT / "distspmd").rglob("*.py")):
+        parts = file.relative_to(ROOT).with_suffix("").parts
+        yield ".".join(part for part in parts if part != "__init__"), file
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
@@ -75,7 +72,7 @@ def rooms() -> dict[str, Room]:
         targets = [target for tree in members.values() for target in imported(tree)]
         own = [target.split(".")[1] for target in targets if target.startswith("distspmd.")]
         head = ast.get_docstring(members[f"distspmd.{room}"]) or ""
-        place = PLACES.get(f"distspmd.{room}", f"distspmd/{room}")
+        place = f"distspmd/{room}"
         is_folder = (ROOT / place).is_dir()
         found[room] = Room(
             room,

@@ -40,7 +40,7 @@ extras() {
 state() {
   echo "$root $1 ${DISTSPMD_MPI:-}"
   "$venv/bin/python" --version
-  (cd "$root" && sha256sum setup.py pyproject.toml scripts/pins.txt scripts/hashes.txt)
+  (cd "$root" && sha256sum pyproject.toml scripts/pins.txt scripts/hashes.txt)
 }
 
 install() {

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(
     [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md")), *(ROOT / "docs").rglob("*.md")]
 )
-FOLDERS = ("distspmd", "solvers", "frontend", "examples", "scripts", "tests", "docs", "benchmarks")
+FOLDERS = ("distspmd", "examples", "scripts", "tests", "docs", "benchmarks")
 MADE_LATER = {"examples/NAME.py", "script.py"}
 """Names in examples of commands: files of the reader's own."""
 

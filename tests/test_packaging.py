@@ -21,8 +21,8 @@ from packaging.utils import canonicalize_name
 
 import distspmd
 
-FILES = ("setup.py", "pyproject.toml", "README.md", "LICENSE", "AUTHORS")
-SOURCES = (*FILES, "distspmd", "solvers", "frontend")
+FILES = ("pyproject.toml", "README.md", "LICENSE", "AUTHORS")
+SOURCES = (*FILES, "distspmd")
 
 
 @dataclass(frozen=True)

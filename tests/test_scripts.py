@@ -14,7 +14,7 @@ from conftest import LONGEST
 @pytest.fixture
 def checkout(root: Path, tmp_path: Path) -> Path:
     """A copy of what the set-up reads, with a Python in .venv that only writes down its calls."""
-    for name in ("setup.py", "pyproject.toml"):
+    for name in ("pyproject.toml",):
         shutil.copy(root / name, tmp_path)
     shutil.copytree(root / "scripts", tmp_path / "scripts")
     executable(
@@ -47,9 +47,7 @@ def test_a_second_set_up_does_nothing(checkout: Path) -> None:
         assert len(installations(checkout)) == 1
 
 
-@pytest.mark.parametrize(
-    "name", ["pyproject.toml", "setup.py", "scripts/pins.txt", "scripts/hashes.txt"]
-)
+@pytest.mark.parametrize("name", ["pyproject.toml", "scripts/pins.txt", "scripts/hashes.txt"])
 def test_a_change_of_the_pins_sets_up_again(checkout: Path, name: str) -> None:
     bash(checkout, "setup")
     with (checkout / name).open("a") as file:

@@ -17,10 +17,7 @@ VARIABLE = "DISTSPMD_TRACEBACK"
 """Environment variable; ``full`` shows all frames, on all ranks."""
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_OURS = tuple(
-    f"{folder.resolve()}{os.sep}"
-    for folder in (_PACKAGE, _PACKAGE / "frontend", _PACKAGE / "solvers")
-)
+_OURS = (f"{_PACKAGE}{os.sep}",)
 _OTHERS = tuple(
     {f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "purelib", "platlib")}
 )

@@ -397,7 +397,7 @@ def test_dace_is_as_we_rely_on(name: str, relied: str, used: str, holds: Callabl
 
 
 def modules() -> list[Path]:
-    return [*(ROOT / "distspmd").rglob("*.py"), *(ROOT / "frontend").rglob("*.py")]
+    return [*(ROOT / "distspmd").rglob("*.py")]
 
 
 def test_all_that_we_import_of_dace_is_there() -> None:
