@@ -256,7 +256,7 @@ def gather(ranks: int) -> Callable[[], Any]:
 
 def start(ranks: int) -> Callable[[], Any]:
     """A program that is compiled already, on ranks that start."""
-    from distspmd.runtime.launch import launch
+    from distspmd.runtime.launch.mpiexec import launch
 
     file = Path(tempfile.mkdtemp()) / "started.py"
     file.write_text(STARTED)
@@ -293,7 +293,7 @@ def _warm_up() -> None:
     """Let the cache have what all programs share: the runtime, and the headers."""
     import distspmd
     from distspmd.execution.builds import build_for
-    from distspmd.runtime import compiler_processes
+    from distspmd.runtime.compilers import processes as compiler_processes
 
     small = distspmd.frontend.numpy_program(_written("small", "x: f8[64]", ["    y = 2 * x"], "y"))
     distspmd.lower(small, {})

@@ -66,7 +66,7 @@ class Timed:
     def run_all(
         self, commands: Sequence[Sequence[str]], env: Any = None
     ) -> subprocess.CompletedProcess[str]:
-        """In the place of :func:`distspmd.runtime.compiler_processes.run_all`."""
+        """In the place of :func:`distspmd.runtime.compilers.processes.run_all`."""
         done = [self._run(command, env) for command in commands]
         return next((each for each in done if each.returncode != 0), done[-1])
 
@@ -124,8 +124,10 @@ def main() -> None:
 def measure(names: Sequence[str], device: str, arch: str, small: bool) -> None:
     """Print the rows of programs."""
     from distspmd.execution.builds import build_for
-    from distspmd.runtime import compiler_processes, cuda_toolkit, device_products
-    from distspmd.runtime.devices import build_device_library, device_kind
+    from distspmd.runtime.compilers import cuda_toolkit
+    from distspmd.runtime.compilers import processes as compiler_processes
+    from distspmd.runtime.devices import products as device_products
+    from distspmd.runtime.devices.kinds import build_device_library, device_kind
 
     os.environ[cuda_toolkit.ARCHITECTURES] = arch
     if device == "cuda":  # cuBLAS is loaded by programs that run

@@ -24,9 +24,9 @@ from gpu_peers import Peers
 from gpu_programs import CHECKED, COPIES, EVERY, LINE, PROGRAMS, TRAINING
 
 from distspmd.errors import DeviceError
-from distspmd.runtime.cuda_toolkit import find_driver
-from distspmd.runtime.devices import check_can_run
-from distspmd.runtime.launch import launch
+from distspmd.runtime.compilers.cuda_toolkit import find_driver
+from distspmd.runtime.devices.kinds import check_can_run
+from distspmd.runtime.launch.mpiexec import launch
 from distspmd.tables import Table, as_text
 
 Row = dict[str, Any]

@@ -31,8 +31,8 @@ import distspmd
 from distspmd.frontend import numpy_program
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
-from distspmd.runtime.device_arrays import DeviceArray
-from distspmd.runtime.devices import device_kind, device_of_process
+from distspmd.runtime.devices.arrays import DeviceArray
+from distspmd.runtime.devices.kinds import device_kind, device_of_process
 
 
 class Ranks:

@@ -18,7 +18,7 @@ import numpy as np
 import distspmd
 from distspmd.frontend import numpy_program
 from distspmd.runtime.allocation import launched_ranks
-from distspmd.runtime.launch import launch
+from distspmd.runtime.launch.mpiexec import launch
 
 SCHEMES = {1: [(1, 1, 1)], 2: [(2, 1, 1), (1, 2, 1), (1, 1, 2)]}
 

@@ -20,7 +20,7 @@ import distspmd
 from distspmd.codegen.build import load_unlowered
 from distspmd.frontend import numpy_program
 from distspmd.runtime.allocation import launched_ranks
-from distspmd.runtime.launch import launch
+from distspmd.runtime.launch.mpiexec import launch
 
 N = 3000
 

@@ -35,7 +35,7 @@ from distspmd.codegen.build import build_program
 from distspmd.frontend import numpy_program
 from distspmd.lowering import ATTRIBUTE
 from distspmd.runtime.allocation import launched_ranks
-from distspmd.runtime.launch import launch
+from distspmd.runtime.launch.mpiexec import launch
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests"

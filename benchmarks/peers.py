@@ -36,7 +36,7 @@ from array_programs import (
 
 from distspmd.codegen.build import load_unlowered
 from distspmd.frontend import numpy_program
-from distspmd.runtime.launch import launch
+from distspmd.runtime.launch.mpiexec import launch
 
 Arrays = dict[str, np.ndarray]
 Prepared = tuple[Callable[[], Any], Callable[[], Any]]

@@ -45,7 +45,7 @@ from distspmd.errors import DistSPMDError
 from distspmd.plans.cost import cost
 from distspmd.plans.machine import Machine
 from distspmd.runtime.allocation import launched_ranks
-from distspmd.runtime.launch import launch
+from distspmd.runtime.launch.mpiexec import launch
 
 ALPHA_MESSAGES = 2
 """Messages of a rank between its neighbours in one sweep of `swept`."""
@@ -197,7 +197,7 @@ def _timed(programs: list[Any], given: dict[str, np.ndarray], comm: Any, rounds:
 
 def measured_machine(comm: Any, rounds: int) -> Machine:
     """The machine of so many ranks, by programs that are none of the ten."""
-    from distspmd.runtime.measure import measured_on
+    from distspmd.runtime.measure.hosts import measured_on
 
     with running_first(comm.rank):
         machine = measured_on(comm)

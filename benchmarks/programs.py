@@ -19,7 +19,7 @@ from peers import PEERS, milliseconds
 import distspmd
 from distspmd.frontend import numpy_program
 from distspmd.runtime.allocation import launched_ranks
-from distspmd.runtime.launch import launch
+from distspmd.runtime.launch.mpiexec import launch
 
 
 def ours(name: str, repeat: int) -> tuple[float, float] | None:

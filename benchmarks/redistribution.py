@@ -33,7 +33,7 @@ from cases import Case, cases, factor, operand, sample, values
 
 from distspmd.layouts import intervals
 from distspmd.runtime.allocation import launched_ranks
-from distspmd.runtime.launch import launch
+from distspmd.runtime.launch.mpiexec import launch
 
 Row = dict[str, Any]  # case, ranks, megabytes, and milliseconds by method
 OURS = ("distspmd", "shared tiles")
@@ -77,7 +77,7 @@ def timed(comm: Any, prepared: Any, bound: bool = False) -> float:
     """
     from mpi4py import MPI
 
-    from distspmd.runtime.errors_together import wait_quietly
+    from distspmd.runtime.watch.errors_together import wait_quietly
 
     if prepared.alone:
         seconds = 0.0

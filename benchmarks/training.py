@@ -240,7 +240,7 @@ def start(method: str, arguments: list[str]) -> None:
     env = {**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
     argv = [str(Path(__file__).resolve()), "--method", method, *arguments]
     if method.startswith("distspmd"):
-        from distspmd.runtime.launch import launch
+        from distspmd.runtime.launch.mpiexec import launch
 
         launch(argv, ranks=ranks, env=env, timeout=900).check()
     elif ranks > 1:

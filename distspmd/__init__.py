@@ -35,8 +35,9 @@ from distspmd.errors import (
     ToolchainError,
     UnsupportedProgram,
 )
-from distspmd.runtime import mpi_settings, watchdog
-from distspmd.runtime.errors_together import end_all_on_exception
+from distspmd.runtime.launch import mpi_settings
+from distspmd.runtime.watch import watchdog
+from distspmd.runtime.watch.errors_together import end_all_on_exception
 
 if TYPE_CHECKING:
     from distspmd.analysis.node_accesses import NodeAccesses, node_accesses
@@ -61,11 +62,11 @@ if TYPE_CHECKING:
     from distspmd.plans.redistribution import Redistribution
     from distspmd.plans.simulator import simulate
     from distspmd.runtime.allocation import launched_ranks
-    from distspmd.runtime.device_arrays import DeviceArray, DeviceStream
-    from distspmd.runtime.elsewhere import Elsewhere
-    from distspmd.runtime.host_functions import host
-    from distspmd.runtime.launch import launch
-    from distspmd.runtime.redistribute import allocate, redistribute
+    from distspmd.runtime.calls.missing_result import Elsewhere
+    from distspmd.runtime.devices.arrays import DeviceArray, DeviceStream
+    from distspmd.runtime.host.host_functions import host
+    from distspmd.runtime.launch.mpiexec import launch
+    from distspmd.runtime.redistribution.redistribute import allocate, redistribute
     from distspmd.saved.programs import load
     from distspmd.schedule import OnMesh, Patterns, Schedule
     from distspmd.scheduling.found import Found
@@ -144,14 +145,14 @@ __all__ = [
 
 _LATER = {
     "Cyclic": "distspmd.layouts.dealing",
-    "DeviceArray": "distspmd.runtime.device_arrays",
-    "DeviceStream": "distspmd.runtime.device_arrays",
+    "DeviceArray": "distspmd.runtime.devices.arrays",
+    "DeviceStream": "distspmd.runtime.devices.arrays",
     "Handle": "distspmd.driver.handle",
     "Ranks": "distspmd.driver.ranks",
     "ranks": "distspmd.driver.session",
     "start": "distspmd.driver.session",
     "stop": "distspmd.driver.session",
-    "Elsewhere": "distspmd.runtime.elsewhere",
+    "Elsewhere": "distspmd.runtime.calls.missing_result",
     "Found": "distspmd.scheduling.found",
     "Layout": "distspmd.layouts.layout",
     "Lowering": "distspmd.lowering",
@@ -168,14 +169,14 @@ _LATER = {
     "Split": "distspmd.layouts.dimension",
     "SymbolicLowering": "distspmd.symbolic_lowering",
     "SymbolicProgram": "distspmd.execution.symbolic_program",
-    "allocate": "distspmd.runtime.redistribute",
+    "allocate": "distspmd.runtime.redistribution.redistribute",
     "check": "distspmd.checking.check",
     "compile": "distspmd.api.steps",
     "cyclic": "distspmd.layouts.dealing",
     "explain": "distspmd.explanation",
-    "host": "distspmd.runtime.host_functions",
+    "host": "distspmd.runtime.host.host_functions",
     "iteration_spaces": "distspmd.api.steps",
-    "launch": "distspmd.runtime.launch",
+    "launch": "distspmd.runtime.launch.mpiexec",
     "launched_ranks": "distspmd.runtime.allocation",
     "load": "distspmd.saved.programs",
     "lower": "distspmd.api.steps",
@@ -184,7 +185,7 @@ _LATER = {
     "plan": "distspmd.planning.planner",
     "predict": "distspmd.scheduling.prediction",
     "program": "distspmd.api.partitioned_function",
-    "redistribute": "distspmd.runtime.redistribute",
+    "redistribute": "distspmd.runtime.redistribution.redistribute",
     "search": "distspmd.api.steps",
     "simulate": "distspmd.plans.simulator",
     "verify": "distspmd.checking.verification",

@@ -28,20 +28,20 @@ from distspmd.errors import (
     PluginError,
     ToolchainError,
 )
-from distspmd.runtime import cuda_toolkit, toolchain
-from distspmd.runtime.device_products import find_products
-from distspmd.runtime.devices import (
+from distspmd.runtime.compilers import cuda_toolkit, toolchain
+from distspmd.runtime.devices.kinds import (
     KINDS,
     Device,
     DeviceKind,
     build_device_library,
     check_can_run,
 )
-from distspmd.runtime.launch import launch
-from distspmd.runtime.measure import NEVER, measure
-from distspmd.runtime.measure_devices import measure as measure_between_devices
-from distspmd.runtime.measure_devices import tried as tried_between_devices
-from distspmd.runtime.mpi_settings import OF_WHEEL
+from distspmd.runtime.devices.products import find_products
+from distspmd.runtime.launch.mpi_settings import OF_WHEEL
+from distspmd.runtime.launch.mpiexec import launch
+from distspmd.runtime.measure.devices import measure as measure_between_devices
+from distspmd.runtime.measure.devices import tried as tried_between_devices
+from distspmd.runtime.measure.hosts import NEVER, measure
 from distspmd.solvers import plugins
 
 DACE = "2.0.0b1"
@@ -402,6 +402,6 @@ int main() {
 
 _RANKS = """
 from mpi4py import MPI
-from distspmd.runtime.toolchain import loaded_mpi
+from distspmd.runtime.compilers.toolchain import loaded_mpi
 print(f"{MPI.COMM_WORLD.size} {loaded_mpi().resolve()}\\n", end="")
 """

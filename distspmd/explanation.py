@@ -21,12 +21,12 @@ from distspmd.plans.plan import Plan
 from distspmd.plans.pull_table import received_by_pulls
 from distspmd.plans.row_exchange import RowExchange
 from distspmd.plans.staged_boxes import StagedBoxes
-from distspmd.runtime.device_machine import LAST as STAGED
-from distspmd.runtime.device_transports import TRANSPORTS
+from distspmd.runtime.devices.machine import LAST as STAGED
+from distspmd.runtime.devices.transports import TRANSPORTS
 from distspmd.tables import Table, as_html, as_text, shorten
 
 if TYPE_CHECKING:
-    from distspmd.runtime.devices import DeviceBuild
+    from distspmd.runtime.devices.kinds import DeviceBuild
 
 
 def explain(lowered: Any) -> Explanation:

@@ -24,7 +24,7 @@ from distspmd.planning.select import Solution
 from distspmd.plans.machine import Machine
 from distspmd.plans.row_exchange import RowExchange
 from distspmd.plans.tile_work import TileWork
-from distspmd.runtime.call_form import CallForm
+from distspmd.runtime.calls.form import CallForm
 from distspmd.schedule import Axes, Holding, OnMesh, Schedule
 from distspmd.tables import Table, as_html, as_text
 

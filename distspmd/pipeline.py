@@ -37,7 +37,7 @@ from distspmd.passes.sum_operands import SumOperands
 from distspmd.placement.argument_layouts import check_arguments
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver, is_solver
-from distspmd.runtime.call_form import call_form_of
+from distspmd.runtime.calls.form import call_form_of
 from distspmd.schedule import Entries, Holding, Schedule
 from distspmd.solvers.plugins import known_solvers
 

@@ -25,7 +25,7 @@ from distspmd.lowering import Lowering, lowering_of
 from distspmd.pipeline import list_spaces
 from distspmd.placement.argument_layouts import check_arguments, is_tile
 from distspmd.placement.schedule import resolve
-from distspmd.runtime.call_form import call_form_of
+from distspmd.runtime.calls.form import call_form_of
 from distspmd.schedule import Entries, Grid
 from distspmd.scheduling.search import Options, lower_searched
 from distspmd.tables import Table, as_html, as_text

@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from kernels import KERNELS  # noqa: E402
 from kernels.kernel import RANKS, Kernel  # noqa: E402
 
-from distspmd.runtime.launch import launch  # noqa: E402
+from distspmd.runtime.launch.mpiexec import launch  # noqa: E402
 
 HEAD = """# Coverage: the kernels of npbench and polybench
 

@@ -44,7 +44,7 @@ def _version(name: str) -> str | None:
 def sanitizer() -> str:
     """The path of compute-sanitizer; empty if there is none."""
     from distspmd.errors import ToolchainError
-    from distspmd.runtime.cuda_toolkit import find_cuda
+    from distspmd.runtime.compilers.cuda_toolkit import find_cuda
 
     folders = [os.environ.get("PATH", "")]
     try:
@@ -58,7 +58,7 @@ def sanitizer() -> str:
 def missing(device: str) -> str:
     """Why programs cannot run on a kind of device; empty if they can."""
     from distspmd.errors import DeviceError
-    from distspmd.runtime.devices import check_can_run
+    from distspmd.runtime.devices.kinds import check_can_run
 
     try:
         check_can_run(device, compiles=True)
@@ -69,8 +69,8 @@ def missing(device: str) -> str:
 
 def here(device: str) -> dict[str, Any]:
     """All of it; see `scripts/gpu_plan.py` for what needs it."""
-    from distspmd.runtime.cuda_toolkit import find_driver
-    from distspmd.runtime.toolchain import find_blas, find_mpi
+    from distspmd.runtime.compilers.cuda_toolkit import find_driver
+    from distspmd.runtime.compilers.toolchain import find_blas, find_mpi
 
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
     from gpu_programs import CHECKED

@@ -78,7 +78,7 @@ fit_mpi4py() {
   if [[ "$1" != *mpi* ]]; then
     echo "building mpi4py with the site's MPI (some minutes)" >&2
     wheel=(--no-binary mpi4py)
-    MPICC="$("$venv/bin/python" -c 'import distspmd.runtime.toolchain as t; print(t.find_mpi().mpicc)')"
+    MPICC="$("$venv/bin/python" -c 'import distspmd.runtime.compilers.toolchain as t; print(t.find_mpi().mpicc)')"
     export MPICC
   fi
   pip_verified '^mpi4py==' --force-reinstall "${wheel[@]}" || true
@@ -89,7 +89,7 @@ fit_mpi4py() {
 }
 
 loads_mpi() {
-  "$venv/bin/python" -c 'import sys; from distspmd.runtime.launch import launch
+  "$venv/bin/python" -c 'import sys; from distspmd.runtime.launch.mpiexec import launch
 sys.exit(launch(["-c", "import mpi4py.MPI"], ranks=1, timeout=60, capture=True).returncode)'
 }
 

@@ -12,9 +12,9 @@ from typing import Any
 import hypothesis
 import pytest
 
-from distspmd.runtime import toolchain
-from distspmd.runtime.launch import Completed
-from distspmd.runtime.launch import launch as launch_ranks
+from distspmd.runtime.compilers import toolchain
+from distspmd.runtime.launch.mpiexec import Completed
+from distspmd.runtime.launch.mpiexec import launch as launch_ranks
 
 hypothesis.settings.register_profile("dev", max_examples=30, deadline=None)
 hypothesis.settings.register_profile("ci", max_examples=40, derandomize=True, deadline=None)
@@ -30,10 +30,11 @@ def root() -> Path:
 
 
 LONGEST = """
-    lowering/test_programs lowering/test_on_paper autodiff/test_gradients runtime/test_agreement
+    lowering/test_programs lowering/test_on_paper autodiff/test_gradients
+    runtime/watch/test_agreement
     from_numpy/test_functions from_numpy/test_programs training/test_training kernels/test_kernels
-    torture/test_torture placement/test_argument_layouts runtime/test_redistribute
-    from_numpy/test_linalg runtime/slurm/test_slurm training/test_steps test_communication
+    torture/test_torture placement/test_argument_layouts runtime/redistribution/test_redistribute
+    from_numpy/test_linalg runtime/launch/slurm/test_slurm training/test_steps test_communication
     training/test_partitioned from_numpy/test_corpus from_onnx/test_models test_examples
     codegen/test_compile_program analysis/test_inspectors test_api plans/rewrites/test_rank_order
     plans/test_machine lowering/test_on_device execution/test_devices from_numpy/test_messages

@@ -48,6 +48,19 @@ ORDER = """
     cli
     __main__
 """
+ROOMS_OF_RUNTIME = """
+    allocation guard tracebacks
+    notices
+    compilers calls host
+    shared_memory
+    watch
+    launch
+    engine
+    devices
+    redistribution
+    measure
+"""
+"""The same inside ``distspmd/runtime/``."""
 FIRST_WITH_DACE = "dace_compat"
 WITHOUT_DACE = "explanation doctor __main__"
 """Rooms above the first with DaCe that do without it."""
@@ -105,6 +118,23 @@ def test_a_module_imports_only_what_stands_above_it() -> None:
         and ROWS[place(target.removeprefix("distspmd."))] > ROWS[place(name)]
     ]
     assert not upward
+
+
+def test_a_room_of_the_runtime_imports_only_what_stands_above_it() -> None:
+    rows = {n: row for row, line in enumerate(ROOMS_OF_RUNTIME.split("\n")) for n in line.split()}
+    inside = {name: name.split(".")[1] for name in modules() if name.startswith("runtime.")}
+    pairs = [
+        (name, own, target, target.split(".")[2])
+        for name, own in inside.items()
+        for target in imported(name)
+        if target.startswith("distspmd.runtime.")
+    ]
+    assert {*inside.values()} == {*rows}
+    assert not [
+        f"{name} imports {target}"
+        for name, own, target, other in pairs
+        if rows[other] > rows[own] or (rows[other] == rows[own] and other != own)
+    ]
 
 
 def test_rooms_of_one_row_do_not_import_each_other() -> None:

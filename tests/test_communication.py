@@ -14,7 +14,7 @@ from conftest import UNOPTIMISED
 
 import distspmd
 from distspmd.plans.machine import Machine
-from distspmd.runtime.launch import launch
+from distspmd.runtime.launch.mpiexec import launch
 
 MODULES = ("matrix_products", "softmax", "attention", "stencils", "reductions", "gradients")
 

@@ -11,9 +11,9 @@ import pytest
 from distspmd import doctor
 from distspmd.doctor import Check
 from distspmd.plans.machine import Machine
-from distspmd.runtime import cuda_toolkit, toolchain
-from distspmd.runtime.device_machine import DeviceMachine
-from distspmd.runtime.launch import Completed
+from distspmd.runtime.compilers import cuda_toolkit, toolchain
+from distspmd.runtime.devices.machine import DeviceMachine
+from distspmd.runtime.launch.mpiexec import Completed
 
 
 def named(name: str) -> Check:

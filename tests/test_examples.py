@@ -16,7 +16,7 @@ import pytest
 from conftest import TEST_DEVICE
 
 import distspmd
-from distspmd.runtime.cuda_toolkit import missing_for_runs
+from distspmd.runtime.compilers.cuda_toolkit import missing_for_runs
 
 
 def printed_by(folder: Path, *argv: str) -> str:

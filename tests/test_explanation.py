@@ -20,7 +20,7 @@ import distspmd
 from distspmd.analysis.loop_runs import times_exactly
 from distspmd.errors import ScheduleError
 from distspmd.explanation import Explanation
-from distspmd.runtime.devices import DeviceBuild
+from distspmd.runtime.devices.kinds import DeviceBuild
 
 
 @dace.program

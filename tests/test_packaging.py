@@ -104,12 +104,12 @@ def test_the_wheel_holds_each_source_once(wheel: Path, root: Path) -> None:
 
 def test_the_installed_package_is_the_one_of_the_wheel(installed_wheel: Installed) -> None:
     code = (
-        "import distspmd, distspmd.solvers, distspmd.frontend, distspmd.runtime.launch as launch\n"
+        "import distspmd, distspmd.solvers, distspmd.frontend, distspmd.runtime.launch\n"
         "from pathlib import Path\n"
         "package = Path(distspmd.__file__).parent\n"
         "assert Path(distspmd.solvers.__file__).parent == package / 'solvers'\n"
         "assert Path(distspmd.frontend.__file__).parent == package / 'frontend'\n"
-        "assert list(package.glob('runtime/include/distspmd/**/*.hpp'))\n"
+        "assert list(package.glob('runtime/engine/include/distspmd/**/*.hpp'))\n"
         "print(package)"
     )
     package = Path(installed_wheel.run("-c", code).strip())
@@ -124,7 +124,7 @@ def test_the_installed_package_launches_ranks(installed_wheel: Installed) -> Non
         "files = MPI.COMM_WORLD.gather(distspmd.__file__)\n"
         "if files: print(*files)\n"
     )
-    code = "from distspmd.runtime.launch import launch; launch(['ranks.py'], ranks=2).check()"
+    code = "from distspmd import launch; launch(['ranks.py'], ranks=2).check()"
     files = [Path(file) for file in installed_wheel.run("-c", code).split()]
     assert len(files) == 2
     assert all(file.is_relative_to(installed_wheel.python.parent.parent) for file in files)

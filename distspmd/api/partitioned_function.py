@@ -30,10 +30,10 @@ from distspmd.lowering import Lowering
 from distspmd.placement.argument_layouts import is_tile
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
-from distspmd.runtime.agreement import Agreement, Call
-from distspmd.runtime.call_form import bound_by_name, call_form_of, given_of
-from distspmd.runtime.driven import Driven, OnRanks, default_comm, started
+from distspmd.runtime.calls.form import bound_by_name, call_form_of, given_of
+from distspmd.runtime.launch.driver_ranks import Driven, OnRanks, default_comm, started
 from distspmd.runtime.notices import notice
+from distspmd.runtime.watch.agreement import Agreement, Call
 from distspmd.schedule import Entries, Holding, as_entries
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class PartitionedFunction(steps.Decorated):
         given = {n: v.stand_in() if isinstance(v, OnRanks) else v for n, v in given.items()}
         if not self._on_device():
             return given
-        from distspmd.runtime.device_views import stand_in
+        from distspmd.runtime.devices.views import stand_in
 
         return {name: stand_in(value) for name, value in given.items()}
 

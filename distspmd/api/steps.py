@@ -17,9 +17,9 @@ from distspmd.layouts.mesh import Mesh
 from distspmd.lowering import Lowering, lowering_of
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
-from distspmd.runtime.agreement import Agreement
-from distspmd.runtime.driven import ranks_here
+from distspmd.runtime.launch.driver_ranks import ranks_here
 from distspmd.runtime.notices import notice
+from distspmd.runtime.watch.agreement import Agreement
 from distspmd.schedule import Entries, Holding, as_entries, as_schedule, is_of_axes
 
 if TYPE_CHECKING:

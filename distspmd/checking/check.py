@@ -43,11 +43,11 @@ from distspmd.passes.check_sizes import check_sizes
 from distspmd.pipeline import lower_numbers
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
-from distspmd.runtime import driven
-from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.allocation import launched_ranks
-from distspmd.runtime.call_form import call_form_of
-from distspmd.runtime.launch import launch
+from distspmd.runtime.calls.form import call_form_of
+from distspmd.runtime.launch import driver_ranks as driven
+from distspmd.runtime.launch.mpiexec import launch
+from distspmd.runtime.watch.agreement import Agreement, Call
 from distspmd.schedule import Entries, Holding, as_entries
 from distspmd.symbolic_lowering import SymbolicLowering, with_sizes
 from distspmd.tables import Table, as_html, as_text

@@ -22,7 +22,7 @@ from distspmd.execution.program import Program
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import Lowering
-from distspmd.runtime.elsewhere import Elsewhere
+from distspmd.runtime.calls.missing_result import Elsewhere
 
 Arguments = dict[str, Any]
 Tile = NDArray[Any]

@@ -32,9 +32,10 @@ from distspmd.errors import (
     ScheduleWarning,
 )
 from distspmd.layouts.mesh import Mesh
-from distspmd.runtime import devices, driven
 from distspmd.runtime.allocation import rank_of_launch
-from distspmd.runtime.launch import launch
+from distspmd.runtime.devices import kinds as devices
+from distspmd.runtime.launch import driver_ranks as driven
+from distspmd.runtime.launch.mpiexec import launch
 from distspmd.saved import is_saved_program
 from distspmd.schedule import Entries
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from distspmd.errors import ArgumentError, ScheduleError
 from distspmd.layouts.mesh import Mesh
-from distspmd.runtime import devices
+from distspmd.runtime.devices import kinds as devices
 from distspmd.schedule import Entries, Schedule, as_entries
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from distspmd.api.partitioned_function import PartitionedFunction, called_instead
 from distspmd.errors import ArgumentError, ToolchainError, UnsupportedProgram
 from distspmd.runtime.allocation import launched_ranks
-from distspmd.runtime.toolchain import find_mpi
+from distspmd.runtime.compilers.toolchain import find_mpi
 from distspmd.schedule import Entries, Holding
 
 if TYPE_CHECKING:

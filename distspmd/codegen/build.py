@@ -37,11 +37,13 @@ from distspmd.errors import ArgumentError, CacheError, ToolchainError
 from distspmd.lowering import CONTEXT, Lowering
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.passes.normalize.dace_fixes import correct
-from distspmd.runtime import compile_runtime, compiler_processes, toolchain
 from distspmd.runtime.allocation import rank_of_launch
+from distspmd.runtime.compilers import processes as compiler_processes
+from distspmd.runtime.compilers import toolchain
+from distspmd.runtime.engine import compile_runtime
 
 if TYPE_CHECKING:  # programs of the host need nothing of it
-    from distspmd.runtime.devices import DeviceBuild
+    from distspmd.runtime.devices.kinds import DeviceBuild
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _MAKING_CODE = ("expressions", "codegen", "nodes", "dace_compat")

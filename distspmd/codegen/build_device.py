@@ -49,10 +49,16 @@ from distspmd.nodes.device_kernels import PREAMBLE
 from distspmd.nodes.device_products import can_call_cublas
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.nodes.fetched_memlet import FetchedMemlet
-from distspmd.runtime import compiler_processes, toolchain
-from distspmd.runtime.compiler_failures import compilation_error
-from distspmd.runtime.device_products import find_products
-from distspmd.runtime.devices import DeviceBuild, DeviceKind, build_device_library, device_kind
+from distspmd.runtime.compilers import processes as compiler_processes
+from distspmd.runtime.compilers import toolchain
+from distspmd.runtime.compilers.failures import compilation_error
+from distspmd.runtime.devices.kinds import (
+    DeviceBuild,
+    DeviceKind,
+    build_device_library,
+    device_kind,
+)
+from distspmd.runtime.devices.products import find_products
 
 _EVERYWHERE = None
 """DaCe's name for all files of a program."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # programs of the host need nothing of it
-    from distspmd.runtime.devices import DeviceBuild
+    from distspmd.runtime.devices.kinds import DeviceBuild
 
 RECORD = "program.json"
 
@@ -61,7 +61,7 @@ class Build:
         )
         device = fields["device"]
         if device is not None:
-            from distspmd.runtime.devices import DeviceBuild
+            from distspmd.runtime.devices.kinds import DeviceBuild
 
             spaces = tuple((label, place, remark) for label, place, remark in device["spaces"])
             named = tuple(device["arguments"]), tuple(device["anywhere"])

@@ -34,10 +34,10 @@ from distspmd.codegen import outline
 from distspmd.codegen.entry import with_entry
 from distspmd.dace_compat.environments import folder_of
 from distspmd.errors import CacheError, CompilationError
-from distspmd.runtime import compiler_processes
-from distspmd.runtime.compile_runtime import version
-from distspmd.runtime.compiler_failures import compilation_error, is_in_code
-from distspmd.runtime.toolchain import Compiler
+from distspmd.runtime.compilers import processes as compiler_processes
+from distspmd.runtime.compilers.failures import compilation_error, is_in_code
+from distspmd.runtime.compilers.toolchain import Compiler
+from distspmd.runtime.engine.compile_runtime import version
 
 RUNTIME = Path(dace.__file__).parent / "runtime" / "include"
 _HEADER = "dace_program.hpp"

@@ -14,8 +14,8 @@ from distspmd.analysis.node_accesses import has_chosen
 from distspmd.cache.entries import ensure_entry
 from distspmd.errors import ToolchainError
 from distspmd.nodes import blas_products, contraction, host_call, lapack, reduce_simd, tell
-from distspmd.runtime.compile_runtime import INCLUDE
-from distspmd.runtime.toolchain import BLAS
+from distspmd.runtime.compilers.toolchain import BLAS
+from distspmd.runtime.engine.compile_runtime import INCLUDE
 
 _BLAS_HEADER = "distspmd_blas.h"
 _OPEN_BLAS = "OpenBLAS"

@@ -16,8 +16,8 @@ from dace.libraries.blas.environments import openblas
 
 from distspmd.dace_compat.kept_by_dace import kept_by_dace
 from distspmd.errors import CacheError
+from distspmd.runtime.compilers.toolchain import BLAS
 from distspmd.runtime.guard import marked
-from distspmd.runtime.toolchain import BLAS
 
 _SELDOM = 50_000, 10, 10
 """Objects that are made between two looks at the youngest; looks of each kind between the next."""

@@ -15,7 +15,7 @@ from distspmd.errors import ArgumentError
 from distspmd.layouts import intervals
 from distspmd.layouts.draw import picture, svg
 from distspmd.layouts.layout import Layout
-from distspmd.runtime.driven import OnRanks
+from distspmd.runtime.launch.driver_ranks import OnRanks
 
 if TYPE_CHECKING:
     from distspmd.driver.ranks import Ranks

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from distspmd.runtime.arrays import address
+from distspmd.runtime.engine.arrays import address
 
 LEAST_SEGMENT = 2**28
 """Bytes of a segment at least; the system gives it memory page by page, as it is used."""

@@ -15,10 +15,10 @@ from distspmd.driver import serve
 from distspmd.driver.said import Said
 from distspmd.driver.wire import LostWire, Wire, accepted
 from distspmd.errors import LaunchError
-from distspmd.runtime import driven
 from distspmd.runtime.allocation import is_job
-from distspmd.runtime.launch import Running, running
-from distspmd.runtime.toolchain import find_mpi
+from distspmd.runtime.compilers.toolchain import find_mpi
+from distspmd.runtime.launch import driver_ranks as driven
+from distspmd.runtime.launch.mpiexec import Running, running
 
 _PATIENCE = 10.0
 """Seconds for what a launcher says of a rank that died, and for ranks to end when they are told."""

@@ -22,7 +22,7 @@ from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import Lowering, PlannedMemlet
 from distspmd.plans.row_exchange import RowExchange
-from distspmd.runtime.engine import Statistics
+from distspmd.runtime.engine.engine import Statistics
 
 if TYPE_CHECKING:
     from distspmd.driver.ranks import Ranks

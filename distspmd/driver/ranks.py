@@ -29,8 +29,8 @@ from distspmd.driver.wire import LostWire, Wire
 from distspmd.errors import ArgumentError, LaunchError
 from distspmd.layouts.intervals import Box
 from distspmd.layouts.layout import Layout
-from distspmd.runtime import driven
-from distspmd.runtime.driven import Driven, DriverAgreement
+from distspmd.runtime.launch import driver_ranks as driven
+from distspmd.runtime.launch.driver_ranks import Driven, DriverAgreement
 
 
 class RankError(Exception):

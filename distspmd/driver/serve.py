@@ -28,7 +28,7 @@ from distspmd.driver.line import LINE_BYTES, Line
 from distspmd.driver.memory import Segment
 from distspmd.driver.wire import Wire, connected
 from distspmd.errors import DistSPMDError
-from distspmd.runtime.errors_together import pack_error
+from distspmd.runtime.watch.errors_together import pack_error
 
 VARIABLE = "DISTSPMD_DRIVER"
 """Where the driver listens and what both know: ``host port secret``."""

@@ -20,9 +20,9 @@ from distspmd.execution.signature import Parameter
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import Lowering
-from distspmd.runtime.agreement import Agreement
-from distspmd.runtime.elsewhere import Elsewhere
-from distspmd.runtime.engine import Statistics
+from distspmd.runtime.calls.missing_result import Elsewhere
+from distspmd.runtime.engine.engine import Statistics
+from distspmd.runtime.watch.agreement import Agreement
 
 if TYPE_CHECKING:
     from distspmd.driver.serve import Server
@@ -282,7 +282,7 @@ def move(
     options: tuple[Any, ...] = (None, None, None),
 ) -> None:
     """Bring an array that the ranks hold into another layout, under another number."""
-    from distspmd.runtime.redistribute import redistribute
+    from distspmd.runtime.redistribution.redistribute import redistribute
 
     solver, most, machine = options
     tile, out = server.tiles.get(number), server.tiles.get(new)
@@ -294,7 +294,7 @@ def move(
 
 def scatter(server: Server, place: Place, new: int, target: Layout, dtype: np.dtype[Any]) -> None:
     """Give the ranks an array of the driver, in a layout."""
-    from distspmd.runtime.redistribute import redistribute
+    from distspmd.runtime.redistribution.redistribute import redistribute
 
     root = Layout.root(target.extents)
     whole = None
@@ -315,7 +315,7 @@ def gather(
     box: intervals.Box | None = None,
 ) -> None:
     """Bring an array that the ranks hold, or a box of it, to a place of the driver."""
-    from distspmd.runtime.redistribute import redistribute
+    from distspmd.runtime.redistribution.redistribute import redistribute
 
     tile = server.tiles.get(number)
     if box is not None:

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 
 from distspmd.driver.ranks import Ranks, every
 from distspmd.errors import ArgumentError, LaunchError, describe
-from distspmd.runtime import driven
 from distspmd.runtime.allocation import launched_ranks
+from distspmd.runtime.launch import driver_ranks as driven
 
 
 def start(ranks: int, *, threads: int | None = None) -> Ranks:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from distspmd.runtime.elsewhere import Elsewhere
+from distspmd.runtime.calls.missing_result import Elsewhere
 
 _ATTRIBUTE = "_distspmd_binding"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from distspmd.runtime.call_form import TODAY, contains_arrays
+from distspmd.runtime.calls.form import TODAY, contains_arrays
 
 
 def comparable(value: Any) -> Any:

@@ -23,12 +23,13 @@ from distspmd.execution.signature import Signature
 from distspmd.lowering import Lowering
 from distspmd.plans.request_encoding import Fetch
 from distspmd.plans.staged_boxes import staging_table
-from distspmd.runtime import dlpack
-from distspmd.runtime.agreement import Agreement
-from distspmd.runtime.device_arrays import DeviceArray, free_kept
-from distspmd.runtime.device_products import VARIABLE, find_products
-from distspmd.runtime.device_transports import Chosen, use_transport
-from distspmd.runtime.device_views import (
+from distspmd.runtime.devices import dlpack
+from distspmd.runtime.devices.arrays import DeviceArray, free_kept
+from distspmd.runtime.devices.kinds import KINDS, Device, check_can_run
+from distspmd.runtime.devices.products import VARIABLE, find_products
+from distspmd.runtime.devices.transport import Transport
+from distspmd.runtime.devices.transports import Chosen, use_transport
+from distspmd.runtime.devices.views import (
     DeviceView,
     empty_like,
     is_on_device,
@@ -36,8 +37,7 @@ from distspmd.runtime.device_views import (
     view_of,
     wait_for,
 )
-from distspmd.runtime.devices import KINDS, Device, check_can_run
-from distspmd.runtime.transport import Transport
+from distspmd.runtime.watch.agreement import Agreement
 
 
 class DeviceExecutable(Executable):

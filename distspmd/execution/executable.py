@@ -22,10 +22,10 @@ from distspmd.lowering import CONTEXT, Lowering
 from distspmd.plans.encoding import Storage
 from distspmd.plans.plan import Plan
 from distspmd.plans.request_encoding import Fetch
-from distspmd.runtime.agreement import Agreement
-from distspmd.runtime.arrays import address
-from distspmd.runtime.engine import Engine
-from distspmd.runtime.shared_memory import SharedNode
+from distspmd.runtime.engine.arrays import address
+from distspmd.runtime.engine.engine import Engine
+from distspmd.runtime.shared_memory.windows import SharedNode
+from distspmd.runtime.watch.agreement import Agreement
 
 PlanAndStorages = tuple[str, Plan, tuple[Storage, Storage]]
 """A plan as the engine takes it."""

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from distspmd.runtime.host_functions import HOST, Operand, host_call
-from distspmd.runtime.questions import answer, read_question
+from distspmd.runtime.host.host_functions import HOST, Operand, host_call
+from distspmd.runtime.host.library_calls import answer, read_question
 
 _POINTERS = ctypes.POINTER(ctypes.c_void_p)
 _TYPE = ctypes.CFUNCTYPE(

@@ -1,7 +1,7 @@
 """What programs tell Python while they run: rank 0 prints, and errors of a program become Python's.
 
 A message is JSON: ``kind`` is "print" or "raise", and ``parts`` are those of a text
-(``distspmd/runtime/text_parts.py``). An error has a ``type``, the ``base`` that is known here, and
+(``runtime/calls/text_parts.py``). An error has a ``type``, the ``base`` that is known here, and
 the ``place`` in the source. The kind "clock" has the ``name`` of a clock, and the ``number`` of
 what it says now.
 """
@@ -20,9 +20,9 @@ import numpy as np
 
 from distspmd.errors import NOT_TAKEN, NOTED, DistSPMDError, error_of_program
 from distspmd.execution.listening import ANSWERS
-from distspmd.runtime.clock import read_clock
-from distspmd.runtime.questions import SAID
-from distspmd.runtime.text_parts import TextReader
+from distspmd.runtime.calls.clock import read_clock
+from distspmd.runtime.calls.text_parts import TextReader
+from distspmd.runtime.host.library_calls import SAID
 
 _TYPE = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int64)

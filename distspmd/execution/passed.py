@@ -16,7 +16,7 @@ import numpy as np
 
 from distspmd.errors import ArgumentError
 from distspmd.execution.signature import Signature
-from distspmd.runtime.agreement import Agreement
+from distspmd.runtime.watch.agreement import Agreement
 
 _MOST = 1 << 16
 """So many elements of an array are looked at."""

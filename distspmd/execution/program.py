@@ -31,11 +31,11 @@ from distspmd.execution.signature import Signature
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import Graphs, Lowering, PlannedMemlet, lowering_of
 from distspmd.plans.row_exchange import RowExchange
-from distspmd.runtime.agreement import Agreement, Call
-from distspmd.runtime.collective_resource import Closing
-from distspmd.runtime.compiler_failures import generation_error
-from distspmd.runtime.engine import Statistics
+from distspmd.runtime.compilers.failures import generation_error
+from distspmd.runtime.engine.collective_resource import Closing
+from distspmd.runtime.engine.engine import Statistics
 from distspmd.runtime.notices import warn
+from distspmd.runtime.watch.agreement import Agreement, Call
 
 if TYPE_CHECKING:
     from dace import SDFG

@@ -147,7 +147,7 @@ class Residents:
                 stacklevel=2,
             )
         root = Layout.root(source.extents)
-        from distspmd.runtime.redistribute import redistribute
+        from distspmd.runtime.redistribution.redistribute import redistribute
 
         whole = redistribute(self._comm, tile, source, root, dtype=dtype)
         if whole is not None:
@@ -164,7 +164,7 @@ class Residents:
     ) -> None:
         dtype, rank = self._dtypes[name], self._comm.Get_rank()
         own, out = _folded(tile, source, rank), _folded(into.get(name), target, rank)
-        from distspmd.runtime.redistribute import redistribute
+        from distspmd.runtime.redistribution.redistribute import redistribute
 
         redistribute(self._comm, own, source, target, out=out, dtype=dtype)
 
@@ -180,7 +180,7 @@ def _folded(array: Any, layout: Layout, rank: int) -> Any:
     """The same memory with the dimensions of a layout, which may split some of those it has."""
     on_host = isinstance(array, np.ndarray)
     if not on_host:
-        from distspmd.runtime.device_arrays import DeviceArray
+        from distspmd.runtime.devices.arrays import DeviceArray
     if rank >= layout.ranks or not (on_host or isinstance(array, DeviceArray)):
         return array
     shape = intervals.shape(layout.box(rank))

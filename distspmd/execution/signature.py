@@ -19,9 +19,9 @@ from distspmd.errors import ArgumentError
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import CONTEXT, Lowering
-from distspmd.runtime.call_form import TODAY, CallForm
-from distspmd.runtime.elsewhere import Elsewhere, elsewhere
-from distspmd.runtime.portable import Unsent
+from distspmd.runtime.calls.form import TODAY, CallForm
+from distspmd.runtime.calls.missing_result import Elsewhere, elsewhere
+from distspmd.runtime.calls.portable import Unsent
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,10 @@ from distspmd.layouts.layout import Layout
 from distspmd.lowering import PlannedMemlet
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.row_exchange import RowExchange
-from distspmd.runtime.agreement import Agreement, Call
-from distspmd.runtime.call_form import call_form_of
-from distspmd.runtime.collective_resource import Closing
-from distspmd.runtime.engine import Statistics
+from distspmd.runtime.calls.form import call_form_of
+from distspmd.runtime.engine.collective_resource import Closing
+from distspmd.runtime.engine.engine import Statistics
+from distspmd.runtime.watch.agreement import Agreement, Call
 
 if TYPE_CHECKING:
     from dace import SDFG
@@ -171,7 +171,7 @@ class SymbolicProgram(Closing):
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
                 raise ArgumentError(f"{name}: the size {symbol} is {value!r}; pass an integer.")
         if self._device:
-            from distspmd.runtime.device_views import stand_in
+            from distspmd.runtime.devices.views import stand_in
 
             bound = {data: stand_in(value) for data, value in bound.items()}
         found = {

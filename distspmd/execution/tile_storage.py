@@ -14,7 +14,7 @@ from distspmd.lowering import Lowering, PlannedMemlet
 from distspmd.plans.encoding import Storage
 from distspmd.plans.plan import Plan
 from distspmd.plans.request_encoding import Fetch
-from distspmd.runtime.engine import runnable
+from distspmd.runtime.engine.engine import runnable
 
 
 def resolve_memlet(

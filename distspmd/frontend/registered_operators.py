@@ -163,7 +163,7 @@ def _results(
     function: Function, sdfg: SDFG
 ) -> Iterator[tuple[str, tuple[int, ...], np.dtype[Any]]]:
     """The containers of what a function returns, in order."""
-    from distspmd.runtime.call_form import Result, call_form_of
+    from distspmd.runtime.calls.form import Result, call_form_of
 
     form = call_form_of(sdfg)
     names = sorted(

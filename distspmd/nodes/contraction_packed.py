@@ -16,7 +16,7 @@ from dace import dtypes
 from distspmd.nodes.contraction_gemm import Gemm, cpp_text
 from distspmd.nodes.contraction_operands import Einsum, Operand
 from distspmd.plans.heuristics import HEURISTICS
-from distspmd.runtime.compile_runtime import INCLUDE
+from distspmd.runtime.engine.compile_runtime import INCLUDE
 
 HEADER = f'#include "{INCLUDE / "distspmd" / "kernels" / "packed_product.hpp"}"\n'
 """What code of :meth:`PackedProduct.code` needs."""

@@ -19,7 +19,7 @@ from dace.transformation.transformation import ExpandTransformation
 
 from distspmd.nodes.blas_products import LOOPS
 from distspmd.nodes.tell import literal
-from distspmd.runtime.compile_runtime import INCLUDE
+from distspmd.runtime.engine.compile_runtime import INCLUDE
 
 CALL = "distspmd-host-call"
 """Name of the expansion to a call of Python."""

@@ -25,7 +25,7 @@ from dace.subsets import Subset
 from dace.transformation.transformation import ExpandTransformation
 
 from distspmd.nodes.blas_products import LOOPS
-from distspmd.runtime.compile_runtime import INCLUDE
+from distspmd.runtime.engine.compile_runtime import INCLUDE
 
 LAPACK = "distspmd-lapack"
 """Name of the expansion to calls."""

@@ -13,7 +13,7 @@ from dace.sdfg import nodes
 from dace.transformation.transformation import ExpandTransformation
 
 from distspmd.nodes.blas_products import LOOPS
-from distspmd.runtime.compile_runtime import INCLUDE
+from distspmd.runtime.engine.compile_runtime import INCLUDE
 
 CALL = "distspmd-tell"
 """Name of the expansion to a call of Python."""

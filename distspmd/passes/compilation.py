@@ -34,7 +34,7 @@ from distspmd.plans.machine import Machine
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.row_exchange import RowExchange
 from distspmd.plans.solver import Solver
-from distspmd.runtime.call_form import CallForm
+from distspmd.runtime.calls.form import CallForm
 from distspmd.schedule import Entries, Grid, Holding, Schedule
 
 

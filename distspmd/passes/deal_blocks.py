@@ -17,7 +17,7 @@ from distspmd.layouts.dealing import Cyclic
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.fold_indices import Fold, Folding, Named, grow
 from distspmd.passes.fold_program import fold_containers, fold_space
-from distspmd.runtime.call_form import call_form_of, set_call_form
+from distspmd.runtime.calls.form import call_form_of, set_call_form
 from distspmd.schedule import Grid
 
 

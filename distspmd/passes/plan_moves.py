@@ -17,7 +17,7 @@ from distspmd.placement.homes import moves, stores
 from distspmd.placement.propagation import Tiled
 from distspmd.planning.select import Solution, select_plan
 from distspmd.plans.redistribution import Redistribution
-from distspmd.runtime.call_form import call_form_of
+from distspmd.runtime.calls.form import call_form_of
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 A new kind is a row here and, if MPI combines or forwards data on the way, its call in
 ``plan/step.hpp``. The C++ runtime has the same rows in ``plan/collectives.hpp``, which
-``python -m distspmd.runtime.collectives_header`` writes.
+``python -m distspmd.runtime.engine.collectives_header`` writes.
 """
 
 from __future__ import annotations
@@ -168,8 +168,8 @@ def received_in_groups(
       rank receives all but one piece to combine, and all but one when they are. All receive
       2 (p - 1) n elements.
 
-    ``plan/step.hpp`` counts by the same rule; ``tests/runtime/test_counted_bytes.py`` compares it
-    with what a library sends.
+    ``plan/step.hpp`` counts by the same rule, and ``test_counted_bytes.py`` compares it with
+    what a library sends.
 
     Args:
         spec: the kind of the call.

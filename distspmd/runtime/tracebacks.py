@@ -21,7 +21,7 @@ _OURS = (f"{_PACKAGE}{os.sep}",)
 _OTHERS = tuple(
     {f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "purelib", "platlib")}
 )
-_LAUNCHER = ("runtime/start_rank.py", "mpi4py/run.py", "<frozen runpy>", "/runpy.py")
+_LAUNCHER = ("runtime/launch/start_rank.py", "mpi4py/run.py", "<frozen runpy>", "/runpy.py")
 
 
 def is_full() -> bool:

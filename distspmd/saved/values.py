@@ -23,8 +23,8 @@ import numpy as np
 
 from distspmd.errors import SavedError
 from distspmd.plans.messages import Messages
-from distspmd.runtime.call_form import CallForm
-from distspmd.runtime.portable import Unsent
+from distspmd.runtime.calls.form import CallForm
+from distspmd.runtime.calls.portable import Unsent
 
 _OURS = "distspmd."
 _PLAIN = (bool, int, float, str)

@@ -12,7 +12,7 @@ import distspmd
 from distspmd.expressions.operations import OPERATIONS
 from distspmd.frontend import numpy_program
 from distspmd.plans.machine import Machine
-from distspmd.runtime.measure import EXPONENTIAL
+from distspmd.runtime.measure.hosts import EXPONENTIAL
 from distspmd.scheduling.prediction import Prediction
 
 N = 512

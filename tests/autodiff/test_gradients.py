@@ -16,7 +16,7 @@ from parsed_by_dace import numpy_program
 import distspmd
 from autodiff.programs import GRADIENTS, D, perceptron
 from distspmd.errors import UnsupportedProgram
-from distspmd.runtime.launch import launch
+from distspmd.runtime.launch.mpiexec import launch
 
 TESTS = Path(__file__).resolve().parent.parent
 

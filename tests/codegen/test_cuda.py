@@ -16,9 +16,9 @@ import distspmd
 from distspmd.errors import ToolchainError
 from distspmd.execution.builds import build_for
 from distspmd.lowering import ATTRIBUTE, Lowering
-from distspmd.runtime.cuda_toolkit import ARCHITECTURES, find_cuda
-from distspmd.runtime.device_products import VARIABLE
-from distspmd.runtime.devices import build_device_library, device_kind
+from distspmd.runtime.compilers.cuda_toolkit import ARCHITECTURES, find_cuda
+from distspmd.runtime.devices.kinds import build_device_library, device_kind
+from distspmd.runtime.devices.products import VARIABLE
 
 
 def has_compiler() -> bool:

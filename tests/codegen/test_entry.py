@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from distspmd.codegen.entry import entry_of, with_entry
-from distspmd.runtime.toolchain import find_compiler
+from distspmd.runtime.compilers.toolchain import find_compiler
 
 PROGRAM = """
 #include <cstdint>

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from conftest import UNOPTIMISED, Launch
 
-from distspmd.runtime import devices
-from distspmd.runtime.device_transports import VARIABLE as TRANSPORT
+from distspmd.runtime.devices import kinds as devices
+from distspmd.runtime.devices.transports import VARIABLE as TRANSPORT
 
 RANKS = Path(__file__).parents[1] / "ranks"
 

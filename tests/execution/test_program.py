@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from conftest import Launch
 
-from distspmd.runtime.launch import environment
-from distspmd.runtime.toolchain import find_mpi
+from distspmd.runtime.compilers.toolchain import find_mpi
+from distspmd.runtime.launch.mpiexec import environment
 
 RANKS = Path(__file__).parents[1] / "ranks"
 

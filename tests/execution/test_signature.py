@@ -12,7 +12,7 @@ from distspmd.codegen.build_record import Build, CompiledArgument
 from distspmd.errors import ArgumentError
 from distspmd.execution.signature import Signature
 from distspmd.lowering import CONTEXT, Lowering
-from distspmd.runtime.elsewhere import Elsewhere
+from distspmd.runtime.calls.missing_result import Elsewhere
 
 
 @dace.program

@@ -14,8 +14,8 @@ import torch
 from distspmd.expressions.evaluation import evaluate
 from distspmd.expressions.ir import Argument, apply
 from distspmd.expressions.operations import FLOAT32, UINT16
-from distspmd.runtime import toolchain
-from distspmd.runtime.compile_runtime import INCLUDE
+from distspmd.runtime.compilers import toolchain
+from distspmd.runtime.engine.compile_runtime import INCLUDE
 
 HALVES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 HEADER = INCLUDE / "distspmd" / "kernels" / "half_precision.hpp"

@@ -22,7 +22,7 @@ from distspmd.expressions.from_python import expression_of
 from distspmd.expressions.ir import Argument, Expression, apply, cast, parts
 from distspmd.expressions.operations import DISTRIBUTIONS, OPERATIONS, DType
 from distspmd.expressions.python import PythonPrinter
-from distspmd.runtime import toolchain
+from distspmd.runtime.compilers import toolchain
 from expressions.strategies import NAMES, PLACE, REAL, WHOLE, arguments, drawn, real, whole
 
 

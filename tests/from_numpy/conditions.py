@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.checking.compare import compare
-from distspmd.runtime.call_form import rebuilt
+from distspmd.runtime.calls.form import rebuilt
 from from_numpy.corpus.registry import Case
 from from_numpy.outcomes import listed
 

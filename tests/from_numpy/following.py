@@ -7,7 +7,7 @@ from typing import Any
 
 import distspmd
 from distspmd.errors import DistSPMDError
-from distspmd.runtime.errors_together import wait_quietly
+from distspmd.runtime.watch.errors_together import wait_quietly
 
 
 def follow_case(comms: Mapping[int, Any], world: Any) -> None:

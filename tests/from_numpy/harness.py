@@ -25,7 +25,7 @@ import distspmd
 from distspmd.errors import DistSPMDError
 from distspmd.frontend import numpy_program
 from distspmd.lowering import ATTRIBUTE, Lowering
-from distspmd.runtime.call_form import Result, call_form_of, contains_arrays
+from distspmd.runtime.calls.form import Result, call_form_of, contains_arrays
 from from_numpy.conditions import movements
 from from_numpy.corpus.registry import Case
 from from_numpy.following import tell

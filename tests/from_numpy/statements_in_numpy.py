@@ -49,10 +49,10 @@ from distspmd.frontend.tensor_ir.whole_numbers import among, text
 from distspmd.nodes.contraction_operands import Einsum, Operand
 from distspmd.nodes.host_call import HostCall
 from distspmd.nodes.subscripts import Subscripts
-from distspmd.runtime.call_form import CallForm, call_form_of
-from distspmd.runtime.clock import read_clock
-from distspmd.runtime.host_functions import host_call
-from distspmd.runtime.questions import answer
+from distspmd.runtime.calls.clock import read_clock
+from distspmd.runtime.calls.form import CallForm, call_form_of
+from distspmd.runtime.host.host_functions import host_call
+from distspmd.runtime.host.library_calls import answer
 
 MOST = 20_000_000
 """Elements that a program computes, at most, where it is evaluated."""

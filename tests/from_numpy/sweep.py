@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
 from pathlib import Path
 
-from distspmd.runtime.launch import Completed, launch
+from distspmd.runtime.launch.mpiexec import Completed, launch
 from from_numpy.collections_of_cases import COLLECTIONS, collection
 from from_numpy.corpus.registry import Case
 from from_numpy.outcomes import FOREIGN, KINDS, Outcome, as_table

@@ -10,7 +10,7 @@ import pytest
 
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
-from distspmd.runtime.questions import Session, form_of, leaves, write_answer
+from distspmd.runtime.host.library_calls import Session, form_of, leaves, write_answer
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import on_paper, run_here
 from from_numpy.outcomes import RIGHT

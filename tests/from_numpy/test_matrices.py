@@ -9,7 +9,7 @@ import pytest
 
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
-from distspmd.runtime.call_form import call_form_of, fill
+from distspmd.runtime.calls.form import call_form_of, fill
 from from_numpy.collections_of_cases import Case
 from from_numpy.harness import on_paper
 

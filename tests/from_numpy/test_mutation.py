@@ -15,7 +15,7 @@ import distspmd
 from distspmd.codegen.build import load_unlowered
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
-from distspmd.runtime.call_form import OneOf, call_form_of
+from distspmd.runtime.calls.form import OneOf, call_form_of
 
 
 def best(x):

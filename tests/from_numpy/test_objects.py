@@ -17,7 +17,7 @@ import pytest
 from distspmd.errors import UnsupportedProgram
 from distspmd.execution.call_keys import day_of
 from distspmd.frontend import numpy_program
-from distspmd.runtime.call_form import TODAY, call_form_of
+from distspmd.runtime.calls.form import TODAY, call_form_of
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import on_paper
 from from_numpy.objects import CASES, Slots, Sum

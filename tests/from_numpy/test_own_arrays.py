@@ -10,7 +10,7 @@ import pytest
 from distspmd.errors import ArgumentError, UnsupportedProgram
 from distspmd.execution.call_keys import kind_of
 from distspmd.frontend import numpy_program
-from distspmd.runtime.call_form import call_form_of
+from distspmd.runtime.calls.form import call_form_of
 from from_numpy.collections_of_cases import Case
 from from_numpy.harness import on_paper
 

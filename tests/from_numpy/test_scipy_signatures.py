@@ -11,7 +11,7 @@ import pytest
 import distspmd
 from distspmd.frontend import numpy_program
 from distspmd.frontend.from_numpy.host.scipy_signatures import SIGNATURES, signature_of
-from distspmd.runtime.host_functions import Signature
+from distspmd.runtime.host.host_functions import Signature
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import on_paper, run_here
 from from_numpy.outcomes import RIGHT

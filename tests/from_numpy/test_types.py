@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
-from distspmd.runtime.call_form import call_form_of
+from distspmd.runtime.calls.form import call_form_of
 
 KINDS = "?bhilBHILfdFD"
 SHAPES = [(3,), (2, 3), (1, 3), (2, 1), ()]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import UNOPTIMISED
 
-from distspmd.runtime.launch import launch
+from distspmd.runtime.launch.mpiexec import launch
 
 TESTS = Path(__file__).resolve().parent.parent
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.tensor_ir.lines import headers_of
-from distspmd.runtime.compile_runtime import INCLUDE
+from distspmd.runtime.engine.compile_runtime import INCLUDE
 
 _TYPES = {
     "float32": "float",

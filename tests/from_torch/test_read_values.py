@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from distspmd import frontend
 from distspmd.errors import UnsupportedProgram
 from distspmd.execution.binding import binding_of
-from distspmd.runtime.elsewhere import elsewhere
+from distspmd.runtime.calls.missing_result import elsewhere
 from from_torch.kernels_in_numpy import Program
 
 

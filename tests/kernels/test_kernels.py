@@ -12,7 +12,7 @@ import pytest
 from conftest import selected
 from lowering.mechanisms import COMPILED_KERNELS
 
-from distspmd.runtime.launch import launch
+from distspmd.runtime.launch.mpiexec import launch
 from kernels import KERNELS, ranks_of
 from kernels.kernel import Kernel
 

@@ -15,7 +15,7 @@ import distspmd
 from distspmd.lowering import Lowering, PlannedMemlet
 from distspmd.plans.plan import Plan
 from distspmd.plans.simulator import simulate
-from distspmd.runtime.engine import runnable
+from distspmd.runtime.engine.engine import runnable
 
 
 def problems(lowering: Lowering) -> Iterator[str]:

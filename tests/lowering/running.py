@@ -11,9 +11,9 @@ import numpy as np
 import distspmd
 from distspmd.errors import DistSPMDError
 from distspmd.plans.pull_table import received_by_pulls
-from distspmd.runtime.device_arrays import DeviceArray
-from distspmd.runtime.engine import runnable
-from distspmd.runtime.errors_together import wait_quietly
+from distspmd.runtime.devices.arrays import DeviceArray
+from distspmd.runtime.engine.engine import runnable
+from distspmd.runtime.watch.errors_together import wait_quietly
 
 if TYPE_CHECKING:
     from dace import SDFG

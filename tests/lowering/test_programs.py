@@ -28,7 +28,7 @@ from pathlib import Path
 import pytest
 from conftest import selected
 
-from distspmd.runtime.launch import launch
+from distspmd.runtime.launch.mpiexec import launch
 from lowering.harness import RANKS, Case
 from lowering.mechanisms import COMPILED
 from lowering.programs import CASES

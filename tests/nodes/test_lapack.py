@@ -12,7 +12,7 @@ from distspmd.codegen.build import load_unlowered
 from distspmd.codegen.implementations import check_lapack, choose_implementations
 from distspmd.errors import ToolchainError, UnsupportedProgram
 from distspmd.nodes.lapack import Lapack
-from distspmd.runtime.toolchain import find_blas
+from distspmd.runtime.compilers.toolchain import find_blas
 
 
 @dace.program

@@ -13,13 +13,17 @@ from distspmd.plans.collectives import Ends, First, StepKind, received_in_groups
 from distspmd.plans.contracts import find_malformed
 from distspmd.plans.plan import Message, Plan, Step
 from distspmd.plans.redistribution import Redistribution
-from distspmd.runtime.collectives_header import HEADER, header
+from distspmd.runtime.engine.collectives_header import HEADER, header
 
 ROOT = Path(__file__).resolve().parents[2] / "distspmd"
 READERS = (
     *("plans/contracts.py", "plans/cost.py", "plans/encoding.py", "plans/plan.py"),
     *("plans/simulator.py", "plans/verifier.py", "plans/rewrites/chunk.py"),
-    *("runtime/engine.py", "runtime/redistribute.py", "runtime/shared_memory.py"),
+    *(
+        "runtime/engine/engine.py",
+        "runtime/redistribution/redistribute.py",
+        "runtime/shared_memory/windows.py",
+    ),
 )
 """What treats any step by what its kind promises."""
 

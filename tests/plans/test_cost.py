@@ -11,7 +11,7 @@ from distspmd.plans.cost import cost
 from distspmd.plans.machine import Machine
 from distspmd.plans.plan import Message, Plan, Step
 from distspmd.plans.redistribution import Redistribution
-from distspmd.runtime.engine import runnable
+from distspmd.runtime.engine.engine import runnable
 from distspmd.solvers.collectives.solver import Collectives
 from distspmd.solvers.exchange import Exchange
 from distspmd.solvers.grid_mapped import GridMapped

@@ -15,7 +15,7 @@ import distspmd
 from distspmd import Layout, Mesh, cli, doctor
 from distspmd.doctor import Check
 from distspmd.plans.machine import Kind, Machine, measurements
-from distspmd.runtime.measure import NEVER, caches, nearest, parted, threshold
+from distspmd.runtime.measure.hosts import NEVER, caches, nearest, parted, threshold
 
 SLOW = Machine(alpha=1.0, beta=2.0, copy=3.0, single_copy_bytes=4, run_bytes=5)
 
@@ -190,7 +190,7 @@ def test_what_the_doctor_measures_is_what_plans_and_all_ranks_go_by(
 import os
 from mpi4py import MPI
 from distspmd.plans.machine import Machine
-from distspmd.runtime.redistribute import known_of
+from distspmd.runtime.redistribution.redistribute import known_of
 
 if MPI.COMM_WORLD.rank == 1:
     os.environ["DISTSPMD_CACHE"] += "-of-another-host"

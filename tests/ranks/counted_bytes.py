@@ -46,9 +46,9 @@ from distspmd.plans.rewrites.rank_order import order_by_rank  # noqa: E402
 from distspmd.plans.rewrites.split_reductions import split_reductions  # noqa: E402
 from distspmd.plans.simulator import simulate  # noqa: E402
 from distspmd.plans.verifier import verify  # noqa: E402
-from distspmd.runtime.engine import Engine  # noqa: E402
-from distspmd.runtime.measure import NEVER  # noqa: E402
-from distspmd.runtime.shared_memory import SharedNode  # noqa: E402
+from distspmd.runtime.engine.engine import Engine  # noqa: E402
+from distspmd.runtime.measure.hosts import NEVER  # noqa: E402
+from distspmd.runtime.shared_memory.windows import SharedNode  # noqa: E402
 from distspmd.solvers.collectives.solver import Collectives  # noqa: E402
 from distspmd.solvers.exchange import Exchange  # noqa: E402
 from distspmd.solvers.grid_mapped import GridMapped  # noqa: E402

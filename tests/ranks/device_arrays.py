@@ -17,10 +17,11 @@ import pytest
 from mpi4py import MPI
 
 import distspmd
-from distspmd.runtime import device_arrays, dlpack
-from distspmd.runtime.device_arrays import DeviceArray, DeviceStream
-from distspmd.runtime.device_views import wait_for_tensors
-from distspmd.runtime.devices import KINDS, Device, device_of_process
+from distspmd.runtime.devices import arrays as device_arrays
+from distspmd.runtime.devices import dlpack
+from distspmd.runtime.devices.arrays import DeviceArray, DeviceStream
+from distspmd.runtime.devices.kinds import KINDS, Device, device_of_process
+from distspmd.runtime.devices.views import wait_for_tensors
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 comm = MPI.COMM_WORLD

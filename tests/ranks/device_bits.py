@@ -11,8 +11,8 @@ from mpi4py import MPI
 import distspmd
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
-from distspmd.runtime.device_transports import VARIABLE
-from distspmd.runtime.redistribute import known_of
+from distspmd.runtime.devices.transports import VARIABLE
+from distspmd.runtime.redistribution.redistribute import known_of
 
 DEVICE = os.environ.get("DISTSPMD_TEST_DEVICE", "emulated")
 TRANSPORTS = os.environ.get("DISTSPMD_TRIED", "pulls,nccl,staged").split(",")

@@ -14,7 +14,7 @@ from mpi4py import MPI
 import distspmd
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
-from distspmd.runtime.devices import KINDS, device_of_process
+from distspmd.runtime.devices.kinds import KINDS, device_of_process
 
 N, STEPS = 64, 3
 comm = MPI.COMM_WORLD

@@ -16,7 +16,7 @@ import numpy as np
 from mpi4py import MPI
 
 import distspmd
-from distspmd.runtime.device_arrays import DeviceArray
+from distspmd.runtime.devices.arrays import DeviceArray
 
 DEVICE = os.environ.get("DISTSPMD_TEST_DEVICE", "emulated")
 comm = MPI.COMM_WORLD

@@ -15,8 +15,8 @@ import pytest
 from mpi4py import MPI
 
 import distspmd
-from distspmd.runtime import dlpack
-from distspmd.runtime.device_arrays import DeviceArray, DeviceStream
+from distspmd.runtime.devices import dlpack
+from distspmd.runtime.devices.arrays import DeviceArray, DeviceStream
 
 rank = MPI.COMM_WORLD.rank
 N = 12

@@ -13,7 +13,7 @@ import numpy as np
 from mpi4py import MPI
 
 import distspmd
-from distspmd.runtime.device_arrays import DeviceArray
+from distspmd.runtime.devices.arrays import DeviceArray
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 rank = MPI.COMM_WORLD.rank

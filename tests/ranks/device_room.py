@@ -9,8 +9,8 @@ from mpi4py import MPI
 import distspmd
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
-from distspmd.runtime import device_arrays
-from distspmd.runtime.devices import KINDS, device_of_process
+from distspmd.runtime.devices import arrays as device_arrays
+from distspmd.runtime.devices.kinds import KINDS, device_of_process
 
 COLUMNS = 8
 comm = MPI.COMM_WORLD

@@ -13,7 +13,7 @@ from mpi4py import MPI
 import distspmd
 from distspmd import DisagreementError, Layout, Mesh
 from distspmd.errors import ArgumentError
-from distspmd.runtime.agreement import Agreement
+from distspmd.runtime.watch.agreement import Agreement
 
 comm = MPI.COMM_WORLD
 first = comm.rank == 0

@@ -13,8 +13,8 @@ from mpi4py import MPI
 
 import distspmd
 from distspmd import Layout, Mesh
-from distspmd.runtime import watchdog
-from distspmd.runtime.board import Board, job_key
+from distspmd.runtime.watch import watchdog
+from distspmd.runtime.watch.board import Board, job_key
 
 comm = MPI.COMM_WORLD
 how = sys.argv[1]

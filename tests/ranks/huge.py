@@ -12,8 +12,8 @@ import distspmd
 from distspmd import Layout, Mesh
 from distspmd.plans.machine import Machine
 from distspmd.runtime.allocation import launched_ranks
-from distspmd.runtime.launch import launch
-from distspmd.runtime.measure import NEVER
+from distspmd.runtime.launch.mpiexec import launch
+from distspmd.runtime.measure.hosts import NEVER
 
 EXTENTS = (46_000, 48_000)
 CASES = (

@@ -10,7 +10,7 @@ from mpi4py import MPI
 
 import distspmd
 from distspmd import Layout, Mesh, Split
-from distspmd.runtime import kept_engines, redistribute
+from distspmd.runtime.redistribution import kept_engines, redistribute
 
 comm = MPI.COMM_WORLD
 ROUNDS = 200

@@ -13,7 +13,7 @@ import pytest
 from mpi4py import MPI
 
 import distspmd
-from distspmd.runtime.cuda_toolkit import missing_for_runs
+from distspmd.runtime.compilers.cuda_toolkit import missing_for_runs
 
 if TYPE_CHECKING:
     import dace

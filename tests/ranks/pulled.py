@@ -14,12 +14,12 @@ from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.plans.encoding import Storage
 from distspmd.plans.staged_boxes import staging_table
-from distspmd.runtime.agreement import Agreement
-from distspmd.runtime.device_arrays import LEGACY, DeviceArray, DeviceStream
-from distspmd.runtime.device_transports import use_transport
-from distspmd.runtime.devices import KINDS, device_of_process
-from distspmd.runtime.engine import Engine, runnable
-from distspmd.runtime.transport import Transport
+from distspmd.runtime.devices.arrays import LEGACY, DeviceArray, DeviceStream
+from distspmd.runtime.devices.kinds import KINDS, device_of_process
+from distspmd.runtime.devices.transport import Transport
+from distspmd.runtime.devices.transports import use_transport
+from distspmd.runtime.engine.engine import Engine, runnable
+from distspmd.runtime.watch.agreement import Agreement
 
 comm = MPI.COMM_WORLD
 DEVICE = device_of_process(KINDS["emulated"])

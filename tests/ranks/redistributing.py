@@ -9,8 +9,8 @@ from distspmd import Layout, Mesh
 from distspmd.errors import ArgumentError, NoSolver
 from distspmd.plans.machine import Machine
 from distspmd.plans.simulator import tiles_of
-from distspmd.runtime import shared_memory
-from distspmd.runtime.redistribute import known_of
+from distspmd.runtime.redistribution.redistribute import known_of
+from distspmd.runtime.shared_memory import windows as shared_memory
 
 comm = MPI.COMM_WORLD
 two, four = Mesh(x=2), Mesh(x=2, y=2)

@@ -16,8 +16,8 @@ from mpi4py import MPI
 import distspmd
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
-from distspmd.runtime.device_arrays import LEGACY, DeviceArray, DeviceStream
-from distspmd.runtime.devices import KINDS, device_of_process
+from distspmd.runtime.devices.arrays import LEGACY, DeviceArray, DeviceStream
+from distspmd.runtime.devices.kinds import KINDS, device_of_process
 
 N = 30
 DEVICE = device_of_process(KINDS["emulated"])

@@ -17,8 +17,8 @@ from distspmd.runtime.allocation import (
     ranks_of_node,
     started_ranks,
 )
-from distspmd.runtime.launch import environment
-from distspmd.runtime.toolchain import MPI, find_mpi
+from distspmd.runtime.compilers.toolchain import MPI, find_mpi
+from distspmd.runtime.launch.mpiexec import environment
 
 JOB = {
     "SLURM_JOB_ID": "12",

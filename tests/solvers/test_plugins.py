@@ -253,7 +253,7 @@ def test_ours_are_found_by_name_without_a_look_at_plugins(install: Install) -> N
 
 def test_an_import_looks_for_no_plugins() -> None:
     code = (
-        "import sys, distspmd, distspmd.plans, distspmd.runtime.redistribute\n"
+        "import sys, distspmd, distspmd.plans, distspmd.runtime.redistribution.redistribute\n"
         "from distspmd.solvers import plugins\n"
         "assert not plugins.installed.cache_info().currsize\n"
         "assert 'distspmd.plans.verifier' not in sys.modules\n"

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from distspmd.runtime.launch import Completed, launch
+from distspmd.runtime.launch.mpiexec import Completed, launch
 
 TESTS = Path(__file__).resolve().parent.parent
 RANKS = (1, 2, 3, 4, 5, 6, 8)

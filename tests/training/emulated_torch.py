@@ -14,8 +14,8 @@ from torch.utils import _pytree as pytree
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 import distspmd
-from distspmd.runtime.devices import Device, device_kind, device_of_process
-from distspmd.runtime.dlpack import Described
+from distspmd.runtime.devices.dlpack import Described
+from distspmd.runtime.devices.kinds import Device, device_kind, device_of_process
 
 NAME = "emulated"
 _libraries = []
@@ -99,7 +99,7 @@ class _HandedOut:
         return _device().dlpack_device
 
     def __dlpack__(self, **_: Any) -> Any:
-        from distspmd.runtime import dlpack
+        from distspmd.runtime.devices import dlpack
 
         return dlpack.hand_out(self._lies, self.__dlpack_device__(), _device().letting_go, False)
 

@@ -15,7 +15,7 @@ from torch import nn
 import distspmd
 from distspmd import frontend
 from distspmd.frontend.tensor_ir.identifiers import identifier
-from distspmd.runtime.launch import launch
+from distspmd.runtime.launch.mpiexec import launch
 from training.models import Tied, speak
 
 MODULES = ("data_parallel", "zero", "tensor_parallel", "hybrid")

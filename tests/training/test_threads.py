@@ -11,7 +11,7 @@ from torch import Tensor, nn
 import distspmd
 from distspmd import frontend
 from distspmd.execution.program import compile_and_load
-from distspmd.runtime.launch import launch
+from distspmd.runtime.launch.mpiexec import launch
 
 Results = tuple[Tensor, ...]
 NAMES = ["amax", "amin", "sum_0", "sum_1", "sum", "any", "xy", "yx", "pq", "rs", "rr"]

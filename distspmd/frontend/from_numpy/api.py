@@ -46,7 +46,7 @@ from distspmd.frontend.from_numpy.words_of_cpp import is_word_of_cpp
 from distspmd.frontend.tensor_ir.emit_program import emit_program
 from distspmd.frontend.tensor_ir.statements import Container
 from distspmd.frontend.tensor_ir.whole_numbers import add, symbol
-from distspmd.runtime.call_form import CallForm, bound_by_name, contains_arrays, rebuilt, rest_of
+from distspmd.runtime.calls.form import CallForm, bound_by_name, contains_arrays, rebuilt, rest_of
 
 for _package in (functions, host, syntax):
     for _module in pkgutil.iter_modules(_package.__path__):

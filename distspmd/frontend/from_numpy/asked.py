@@ -33,7 +33,7 @@ def ask(
     Args:
         run: the interpreter.
         name: of what is asked, for messages and the name of the space.
-        question: what ``distspmd/runtime/questions.py`` reads, but for its inputs and outputs.
+        question: what ``runtime/host/library_calls.py`` reads, but for its inputs and outputs.
         inputs: that it names by their numbers.
         outputs: shapes and types of what the answer is written to.
         where: "all" ranks ask, or "one" alone; any that have the inputs where it says nothing.

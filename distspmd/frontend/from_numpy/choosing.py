@@ -28,7 +28,7 @@ from distspmd.frontend.from_numpy.values import (
 from distspmd.frontend.from_numpy.values import axis as axis_symbol
 from distspmd.frontend.tensor_ir.statements import Index
 from distspmd.frontend.tensor_ir.whole_numbers import add
-from distspmd.runtime.call_form import rebuilt
+from distspmd.runtime.calls.form import rebuilt
 
 BOOL = np.dtype(bool)
 

@@ -24,7 +24,7 @@ from distspmd.frontend.from_numpy.syntax.variables import Saved
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import Refusal
 from distspmd.frontend.from_numpy.values import Tensor, View
-from distspmd.runtime.call_form import rebuilt
+from distspmd.runtime.calls.form import rebuilt
 
 
 def stored(run: Any, value: RealOrComplex, name: str | None = None) -> RealOrComplex:

@@ -9,7 +9,7 @@ import numpy as np
 from distspmd.errors import ArgumentError
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.values import View, is_carried
-from distspmd.runtime.call_form import Part, rebuilt
+from distspmd.runtime.calls.form import Part, rebuilt
 
 _PLAIN = (np.ndarray, np.memmap)
 

@@ -72,7 +72,7 @@ from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import Fails, Refusal, told
 from distspmd.frontend.from_numpy.values import Demanded, OwnArray, Tensor, View
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, same, simplified
-from distspmd.runtime.call_form import rebuilt
+from distspmd.runtime.calls.form import rebuilt
 
 PLACE = "distspmd_place"
 """Attribute of an exception: a message with the line that was read, and what it lacks."""

@@ -19,8 +19,8 @@ import sympy
 
 from distspmd.expressions.operations import DType
 from distspmd.frontend.tensor_ir.statements import Length
-from distspmd.runtime.questions import Session, leaves
-from distspmd.runtime.questions import form_of as shape_of_answer
+from distspmd.runtime.host.library_calls import Session, leaves
+from distspmd.runtime.host.library_calls import form_of as shape_of_answer
 
 _SIZES = ((11, 17, 23, 31, 41), (13, 19, 29, 37, 43), (12, 18, 26, 34, 42))
 """What lengths that are not known are for the libraries, in each of the trials."""

@@ -26,7 +26,7 @@ from distspmd.frontend.from_numpy.texts import Choice, Text, known_choice, messa
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import OwnArray, Tensor, View, number, view_of
 from distspmd.frontend.tensor_ir.statements import Container
-from distspmd.runtime.call_form import (
+from distspmd.runtime.calls.form import (
     ELEMENTS,
     Column,
     IteratorOf,
@@ -38,7 +38,7 @@ from distspmd.runtime.call_form import (
     SecondsOf,
     rebuilt,
 )
-from distspmd.runtime.text_parts import TextOf
+from distspmd.runtime.calls.text_parts import TextOf
 
 
 def returned_form(run: Any, returned: Any) -> Any:

@@ -32,7 +32,7 @@ from distspmd.frontend.tensor_ir.inplace_updates import copies, join_updates, up
 from distspmd.frontend.tensor_ir.kernels import Builder, Kernel, operator_of
 from distspmd.frontend.tensor_ir.storage_order import arrange
 from distspmd.frontend.tensor_ir.to_sdfg import emit
-from distspmd.runtime.compile_runtime import INCLUDE
+from distspmd.runtime.engine.compile_runtime import INCLUDE
 
 
 def torch_module(module: nn.Module, *example_inputs: torch.Tensor, name: str | None = None) -> SDFG:

@@ -17,7 +17,7 @@ from distspmd.execution.binding import binding_of
 from distspmd.frontend.from_torch.assumptions import Assumptions, IndexRange
 from distspmd.frontend.from_torch.run_time_numbers import Read, Told
 from distspmd.frontend.operators.aten_registry import HALVES
-from distspmd.runtime.elsewhere import Elsewhere
+from distspmd.runtime.calls.missing_result import Elsewhere
 
 if TYPE_CHECKING:
     from dace import SDFG

@@ -15,7 +15,7 @@ from torch import nn
 from torch.amp.grad_scaler import GradScaler
 
 from distspmd.errors import UnsupportedProgram
-from distspmd.runtime.devices import KINDS
+from distspmd.runtime.devices.kinds import KINDS
 
 
 @dataclass

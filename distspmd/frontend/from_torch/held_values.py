@@ -15,7 +15,7 @@ from distspmd.execution.program import Program
 from distspmd.frontend.from_torch.arguments import MemoryBinding, memory_of
 from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Box
-from distspmd.runtime.agreement import Agreement, Call
+from distspmd.runtime.watch.agreement import Agreement, Call
 
 PIECE = 2**18
 """Elements that are read, computed or sent at a time."""

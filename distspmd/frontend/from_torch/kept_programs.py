@@ -40,7 +40,7 @@ from distspmd.frontend.registered_operators import registered_operators
 from distspmd.lowering import Lowering
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
-from distspmd.runtime import toolchain
+from distspmd.runtime.compilers import toolchain
 
 _KIND, _FILE = "steps", "step.pickle"
 _VARIANTS = 16

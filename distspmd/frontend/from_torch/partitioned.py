@@ -29,11 +29,11 @@ from distspmd.frontend.from_torch.optimizers import FirstStepDiffers
 from distspmd.frontend.from_torch.swapped_modules import running_as_written
 from distspmd.layouts.mesh import Mesh
 from distspmd.plans.heuristics import HEURISTICS
-from distspmd.runtime.agreement import Agreement, Call
-from distspmd.runtime.collective_resource import Closing
-from distspmd.runtime.driven import default_comm
-from distspmd.runtime.elsewhere import elsewhere
+from distspmd.runtime.calls.missing_result import elsewhere
+from distspmd.runtime.engine.collective_resource import Closing
+from distspmd.runtime.launch.driver_ranks import default_comm
 from distspmd.runtime.notices import notice, warn
+from distspmd.runtime.watch.agreement import Agreement, Call
 from distspmd.schedule import Entries, Holding, Schedule, as_entries
 from distspmd.scheduling.search import Options, lower_searched
 

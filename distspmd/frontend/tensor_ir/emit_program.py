@@ -58,8 +58,8 @@ from distspmd.frontend.tensor_ir.variables import begin_with, find_variables, ow
 from distspmd.frontend.tensor_ir.whole_numbers import CheckedIndex, among, text
 from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.tell import Told
-from distspmd.runtime.call_form import CallForm, set_call_form
-from distspmd.runtime.compile_runtime import INCLUDE
+from distspmd.runtime.calls.form import CallForm, set_call_form
+from distspmd.runtime.engine.compile_runtime import INCLUDE
 
 
 @placed_by_us()

@@ -222,7 +222,7 @@ class Routine(Statement):
         outputs: the same; no two iterations write one element.
         code: in C++.
         header: that it includes, below ``distspmd/``.
-        question: what the code asks Python (``distspmd/runtime/questions.py``), if that is all.
+        question: what the code asks Python (``runtime/host/library_calls.py``), if that is all.
         extents: of the inputs and outputs of the question, in turn.
         where: whether "all" ranks run it, or "one" alone; nothing where that is open.
     """

@@ -41,7 +41,7 @@ from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.contraction_operands import Pick
 from distspmd.nodes.lapack import INFO, Lapack
-from distspmd.runtime.compile_runtime import INCLUDE
+from distspmd.runtime.engine.compile_runtime import INCLUDE
 
 _GROUPS = {"batch": "bhcdefg", "left": "bsuvwxyz", "right": "opqrta", "reduced": "ijklmn"}
 _LETTERS = "bsuvwxyzhcdefgopqrtaijklmnBSUVWXYZHCDEFGOPQRTAIJKLMN"

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from conftest import UNOPTIMISED
 
-from distspmd.runtime.launch import launch
+from distspmd.runtime.launch.mpiexec import launch
 from zoo.steps.run_steps import PAPER, outcome
 from zoo.steps.table import STEPS
 

@@ -40,7 +40,7 @@ from distspmd.frontend.from_numpy.transcript import Refusal
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, axis
 from distspmd.frontend.tensor_ir.statements import Length
 from distspmd.frontend.tensor_ir.whole_numbers import add, floor_divide, multiply
-from distspmd.runtime.questions import extra_fields, is_sparse, leaves, pickled
+from distspmd.runtime.host.library_calls import extra_fields, is_sparse, leaves, pickled
 
 _TEXTS = (type(None), bool, int, float, str)
 _MOST_PICKLED = 1000

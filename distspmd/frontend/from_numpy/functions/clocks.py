@@ -8,7 +8,7 @@ from typing import Any
 from distspmd.frontend.from_numpy import checks
 from distspmd.frontend.from_numpy.clocks import Seconds
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS
-from distspmd.runtime.clock import CLOCKS
+from distspmd.runtime.calls.clock import CLOCKS
 
 
 def _read(run: Any, *, name: str) -> Seconds:

@@ -24,7 +24,7 @@ from distspmd.frontend.from_numpy.syntax.expressions import part_of
 from distspmd.frontend.from_numpy.syntax.objects import get_parts, is_own, kept, of_named_tuple
 from distspmd.frontend.from_numpy.syntax.own_arrays import Above
 from distspmd.frontend.from_numpy.values import OwnArray, Tensor
-from distspmd.runtime.call_form import rebuilt
+from distspmd.runtime.calls.form import rebuilt
 
 _NONE = object()
 _KNOWN = (bool, int, float, complex, np.generic, str, type(None))

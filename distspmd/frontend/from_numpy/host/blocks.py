@@ -64,7 +64,7 @@ def emit_call(
     Args:
         run: the interpreter.
         name: of the function, for messages and the name of the space.
-        tree: of the call, as ``distspmd/runtime/questions.py`` reads it.
+        tree: of the call, as ``distspmd/runtime/host/library_calls.py`` reads it.
         form: of what it returns.
         data: arrays that the tree names.
         terms: their letters.

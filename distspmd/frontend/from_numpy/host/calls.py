@@ -20,7 +20,7 @@ from distspmd.frontend.from_numpy.probes import Form, Leaf, NoForm, Operand, for
 from distspmd.frontend.from_numpy.transcript import Refusal
 from distspmd.frontend.from_numpy.values import Tensor
 from distspmd.frontend.tensor_ir.statements import Length
-from distspmd.runtime.host_functions import HostFunction, Signature
+from distspmd.runtime.host.host_functions import HostFunction, Signature
 
 
 @function(HostFunction)

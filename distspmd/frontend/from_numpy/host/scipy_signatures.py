@@ -16,7 +16,7 @@ from distspmd.frontend.from_numpy.host.blocks import MOST_BLOCKS, term_of
 from distspmd.frontend.from_numpy.probes import Form
 from distspmd.frontend.from_numpy.values import Tensor
 from distspmd.frontend.tensor_ir.whole_numbers import same
-from distspmd.runtime.host_functions import Signature
+from distspmd.runtime.host.host_functions import Signature
 
 _LINES = "(n)->(m)"
 _DISTRIBUTIONS = "scipy.stats._distn_infrastructure"

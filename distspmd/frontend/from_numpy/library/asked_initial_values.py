@@ -8,7 +8,7 @@ import numpy as np
 
 from distspmd.frontend.from_numpy.library.conversations import Asked, converse
 from distspmd.frontend.from_numpy.library.equations import tuple_of
-from distspmd.runtime.conversations import MOST_EVENTS
+from distspmd.runtime.host.callbacks import MOST_EVENTS
 
 NUMBER = np.float64
 MOST_STEPS = 10_000
@@ -64,7 +64,7 @@ def solve_ivp(
         functions.append(happening(event, more))
         values.append(())
     most = MOST_STEPS if t_eval is None else len(t_eval)
-    called = "distspmd.runtime.conversations:solve_ivp"
+    called = "distspmd.runtime.host.callbacks:solve_ivp"
     results: Any = [("0", (most,), NUMBER), ("1", (n, most), NUMBER), ("2", (), int)]
     results += [("3", (), int), ("4", (), int), ("5", (), int), ("6", (), int), ("7", (), bool)]
     for _ in each:

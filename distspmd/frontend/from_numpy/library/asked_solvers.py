@@ -229,7 +229,7 @@ def fitted(
     if np.ndim(p0) == 0:
         del told["p0"]
     results: Any = [("0", (n,), NUMBER), ("1", (n, n), NUMBER)]
-    called = "distspmd.runtime.conversations:curve_fit"
+    called = "distspmd.runtime.host.callbacks:curve_fit"
     given = [Asked(0), n, np.zeros(wanted.size), wanted]
     return converse(called, given, told, functions, np.zeros(n), values, results)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from distspmd.runtime.questions import SAID
+from distspmd.runtime.host.library_calls import SAID
 
 
 class Held:

@@ -13,7 +13,7 @@ from distspmd.frontend.from_numpy.kinds import is_array
 from distspmd.frontend.from_numpy.library import is_of_library
 from distspmd.frontend.from_numpy.syntax import objects
 from distspmd.frontend.from_numpy.values import OwnArray
-from distspmd.runtime.call_form import rebuilt
+from distspmd.runtime.calls.form import rebuilt
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter

@@ -54,7 +54,7 @@ from distspmd.frontend.from_numpy.texts import Text, by_format, kept_now
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.values import Tensor, View
-from distspmd.runtime.host_functions import HostFunction
+from distspmd.runtime.host.host_functions import HostFunction
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter

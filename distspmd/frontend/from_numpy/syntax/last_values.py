@@ -22,7 +22,7 @@ from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import INT64, Demanded, Tensor, View, make_view, view_of
 from distspmd.frontend.tensor_ir.statements import Container, SetSymbol, loads_of
 from distspmd.frontend.tensor_ir.whole_numbers import simplified, symbol
-from distspmd.runtime.call_form import rebuilt
+from distspmd.runtime.calls.form import rebuilt
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter

@@ -21,7 +21,7 @@ from numpy.matrixlib import matrix
 from distspmd.frontend.from_numpy.syntax import matrices
 from distspmd.frontend.from_numpy.syntax.variables import OfUndecidedClass
 from distspmd.frontend.from_numpy.values import ARRAY, KIND, OwnArray, Tensor, View
-from distspmd.runtime.call_form import rebuilt
+from distspmd.runtime.calls.form import rebuilt
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter

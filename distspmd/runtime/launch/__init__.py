@@ -1,0 +1,1 @@
+"""Starting ranks as a user does, and following them to their end."""

@@ -1,0 +1,1 @@
+"""Redistribution of NumPy arrays on the ranks of a communicator."""
