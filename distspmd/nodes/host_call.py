@@ -154,6 +154,7 @@ class HostCall(nodes.LibraryNode):
 
     question = Property(dtype=str, default="{}", desc="What Python reads")
     terms = Property(dtype=str, default="->", desc="Dimensions of each operand")
+    vjp = Property(dtype=str, default="", desc="What Python reads of its gradient, if it has one")
     everywhere = Property(dtype=bool, default=False, desc="Whether all ranks run all of it")
     iterations = SymbolicProperty(
         default=1, desc="How many each rank has; with none it calls nothing"
@@ -165,6 +166,7 @@ class HostCall(nodes.LibraryNode):
         question: str = "{}",
         terms: str = "->",
         everywhere: bool = False,
+        vjp: str = "",
         **keywords: Any,
     ) -> None:
         before, _, after = terms.partition("->")
@@ -175,6 +177,7 @@ class HostCall(nodes.LibraryNode):
             **keywords,
         )
         self.question, self.terms, self.everywhere = question, terms, everywhere
+        self.vjp = vjp
 
     @property
     def _distspmd_is_control_value(self) -> bool:

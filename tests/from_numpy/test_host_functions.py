@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Launch
+from mpi4py import MPI
 
 import distspmd
-from distspmd.errors import ArgumentError, ScheduleError, UnsupportedProgram
+from distspmd.errors import ArgumentError, ProgramValueError, ScheduleError, UnsupportedProgram
 from distspmd.frontend import numpy_program
+from distspmd.nodes.host_call import HostCall
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import run_here
 from from_numpy.outcomes import RIGHT
@@ -288,8 +290,6 @@ def with_effects(x):
 
 
 def test_what_is_done_beside_results_comes_in_order() -> None:
-    from mpi4py import MPI
-
     x = np.linspace(0, 7, 12)
     sdfg = numpy_program(with_effects, x)
     SHOWN.clear()
@@ -301,14 +301,55 @@ def test_what_is_done_beside_results_comes_in_order() -> None:
     assert [name for name, _ in wanted] == [1, "two", 3, 4, 5, 5, 5]
 
 
-def test_gradients_through_a_host_function_are_refused() -> None:
-    with pytest.raises(UnsupportedProgram, match="calls the host function norm, which has none"):
-        numpy_program(with_gradients, X)
+def test_gradients_through_a_host_function_need_a_vjp() -> None:
+    with pytest.raises(UnsupportedProgram, match="through the host function norm, which has none"):
+        distspmd.lower(numpy_program(with_gradients, X), {})
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_gradients_pass_through_host_functions(ranks: int, launch: Launch) -> None:
+    assert "right" in launch(RANKS / "host_gradients.py", ranks=ranks).stdout
+
+
+@distspmd.host(like=lambda x, w: x, vjp=lambda g, x, w: (g * w, None))
+def half_derived(x, w):
+    return x * w
+
+
+@distspmd.host(like=lambda x, w: x, vjp=lambda g, x, w: g[:1])
+def derived_as_one(x, w):
+    return x * w
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (
+            half_derived,
+            r"vjp of half_derived returns None as the gradient of argument 1, which has",
+        ),
+        (derived_as_one, r"vjp of derived_as_one returns 1 gradient\(s\) for 2 arguments"),
+    ],
+)
+def test_a_vjp_returns_a_gradient_for_each_argument(function: Any, message: str) -> None:
+    def program(x):
+        x.requires_grad_()
+        loss = np.sum(function(x, x * 2))
+        loss.backward()
+        return x.grad
+
+    lowering = distspmd.lower(numpy_program(program, X), {})
+    compiled = distspmd.compile(lowering, MPI.COMM_SELF)
+    with pytest.raises(ProgramValueError, match=message):
+        compiled(X)
+
+
+def test_a_host_function_by_itself_is_run_by_python() -> None:
+    sdfg = numpy_program(norm, X)
+    assert [n.label for n, _ in sdfg.all_nodes_recursive() if isinstance(n, HostCall)] == ["norm"]
 
 
 def test_a_device_calls_host_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mpi4py import MPI
-
     lowering = distspmd.lower(numpy_program(in_a_loop, X), {})
     with distspmd.compile(lowering, MPI.COMM_SELF, device="emulated") as program:
         np.testing.assert_allclose(program(X), in_a_loop(X))

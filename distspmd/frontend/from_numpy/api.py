@@ -23,7 +23,7 @@ from distspmd.frontend.from_numpy.entries import element_type, form_of
 from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.functions.python_random import begin_streams
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS
-from distspmd.frontend.from_numpy.host.calls import refuse_host_functions
+from distspmd.frontend.from_numpy.host.dace_calls import take_host_functions
 from distspmd.frontend.from_numpy.interpreter import HOLE, PLACE, Interpreter
 from distspmd.frontend.from_numpy.kinds import has_arrays
 from distspmd.frontend.from_numpy.list_rooms import LEAST_ROOM
@@ -67,7 +67,8 @@ def read_program(
     if frontend != "numpy":
         raise ArgumentError(f"there is no front end {frontend!r}: 'numpy' or 'dace'.")
     python = _python_function(function)
-    if isinstance(python, type) or not hasattr(without_wrappers(python), "__code__"):
+    inner = without_wrappers(python)
+    if isinstance(python, type) or not (hasattr(inner, "__code__") or is_wrapper(inner)):
         raise UnsupportedProgram(
             f"{python!r} is no function that is written in Python, so that its source is not to be "
             "read. Write a function that calls it."
@@ -76,9 +77,9 @@ def read_program(
     try:
         return _settled(python, examples, sizes, fixes_numbers=not has_numbers)
     except AsksForGradients:
-        refuse_host_functions(python)
         importlib.import_module("dace.autodiff")  # which tells DaCe's parser of gradients
-        return dace_parser.numpy_program(function, *examples, **sizes)
+        calls = functools.partial(take_host_functions, read=read_program)
+        return dace_parser.numpy_program(function, *examples, prepare=calls, **sizes)
     except UnsupportedProgram:
         if has_numbers:
             with suppress(UnsupportedProgram):  # then the first message says more

@@ -28,7 +28,12 @@ TABLES: Tables = {
 """What stands for functions that DaCe lacks, or takes for something else than NumPy does."""
 
 
-def numpy_program(function: Callable[..., Any] | DaceProgram, *examples: Any, **sizes: Any) -> SDFG:
+def numpy_program(
+    function: Callable[..., Any] | DaceProgram,
+    *examples: Any,
+    prepare: Callable[[DaceProgram], None] | None = None,
+    **sizes: Any,
+) -> SDFG:
     """Parse a Python function over NumPy arrays to an SDFG, which means what NumPy means.
 
     Where DaCe's own parser, which reads the function, computes something else than NumPy does, it
@@ -38,6 +43,7 @@ def numpy_program(function: Callable[..., Any] | DaceProgram, *examples: Any, **
     Args:
         function: a plain function, or a ``@dace.program`` or ``@dace.method``.
         examples: arguments, in order, which give the types and shapes where annotations do not.
+        prepare: what is done with the program before, while it is kept as it is.
         sizes: numbers for symbolic sizes; or examples, by the name of an argument.
 
     Raises:
@@ -51,6 +57,8 @@ def numpy_program(function: Callable[..., Any] | DaceProgram, *examples: Any, **
     numbers = {name: value for name, value in sizes.items() if name not in named}
     _check_examples(program, examples, named)
     with parsing(program, TABLES, NumpyVisitor):
+        if prepare is not None:
+            prepare(program)
         try:
             sdfg = program.to_sdfg(*examples, **named)
         except DistSPMDError:

@@ -169,8 +169,8 @@ class Emitter:
             self.state,
             target,
             f"{','.join(subscripts)}->{result}",
-            [self._node(name) for name in operands],
-            self._written(target),
+            [self.read(name) for name in operands],
+            self.written(target),
         )
         node.debuginfo = term.info
         return target
@@ -227,8 +227,8 @@ class Emitter:
         wcr: str | None = None,
         info: DebugInfo | None = None,
     ) -> None:
-        inputs = {element.data: self._node(element.data) for element in reads.values()}
-        goal = self._written(written.data)
+        inputs = {element.data: self.read(element.data) for element in reads.values()}
+        goal = self.written(written.data)
         _add_map(self.state, label, ranges, reads, value, written, inputs, goal, wcr, info)
 
     def _type_of(self, name: str) -> DType:
@@ -245,12 +245,13 @@ class Emitter:
         reads[name] = element
         return Argument(name, dtype)
 
-    def _node(self, name: str) -> nodes.AccessNode:
+    def read(self, name: str) -> nodes.AccessNode:
+        """The node from which a container is read now."""
         if name not in self._nodes:
             self._nodes[name] = self.state.add_access(name)
         return self._nodes[name]
 
-    def _written(self, name: str) -> nodes.AccessNode:
+    def written(self, name: str) -> nodes.AccessNode:
         """A new node for what is written; it is what others read then."""
         node = self.state.add_access(name)
         self._nodes[name] = node

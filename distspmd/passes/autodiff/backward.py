@@ -33,7 +33,9 @@ from distspmd.expressions.operations import DType
 from distspmd.expressions.python import PythonPrinter
 from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Box
+from distspmd.nodes.host_call import HostCall
 from distspmd.passes.autodiff.adjoints import Emitter, Term, index_of, parameters_along, ranges_of
+from distspmd.passes.autodiff.host_calls import add_vjp, host_operations
 from distspmd.passes.autodiff.operations import Element, ForwardOperation, as_sum, operations_of
 from distspmd.passes.normalize.split_reads import separate_reads
 
@@ -228,9 +230,9 @@ class _Backward:
                     "frontend.training_step."
                 )
             assert isinstance(step.block, SDFGState)
-            found = [
-                o for o in operations_of(step.block, step.node) if o.written.data in self.active
-            ]
+            is_host = isinstance(step.node, HostCall)
+            known = (host_operations if is_host else operations_of)(step.block, step.node)
+            found = [o for o in known if o.written.data in self.active]
             reads = {e.data: self.versions.get(e.data, 0) for o in found for e in o.reads.values()}
             for operation in found:
                 name = operation.written.data
@@ -303,6 +305,9 @@ class _Backward:
     def _derive(self, active: _Active) -> None:
         """Add the terms of what an operation reads."""
         operation = active.operation
+        if isinstance(operation.node, HostCall):
+            self._derive_host_call(active)
+            return
         own: dict[str, Element] = {}
         if active.written not in self.gradients:
             terms = self.terms[active.written]
@@ -341,6 +346,26 @@ class _Backward:
             target = operation.reads[name].indices
             term = Term(operation.ranges, reads, value, target, info)
             self.terms.setdefault(key, []).append(term)
+
+    def _derive_host_call(self, active: _Active) -> None:
+        """Add what the ``vjp`` of a host function gives, once for all of its results."""
+        operation = active.operation
+        results = [a for a in self.operations if a.operation.node is operation.node]
+        if any(result.written in self.gradients for result in results):
+            return
+        for result in results:
+            name = result.written[0]
+            terms = self.terms.get(result.written, [])
+            self.gradients[result.written] = self.emitter.gradient(name, terms)
+        wanted = [n for n, k in active.reads.items() if k[0] in self.active and k in self.asked]
+        for name in wanted:
+            if active.reads[name] in self.gradients:
+                self._refuse_overwriting(active.reads[name][0], operation.where)
+        self._check_values(active, operation.reads, ())
+        gradients = {result.written[0]: self.gradients[result.written] for result in results}
+        terms_by_name = add_vjp(self.emitter, operation, gradients, sorted(wanted))
+        for name, term in terms_by_name.items():
+            self.terms.setdefault(active.reads[name], []).append(term)
 
     def _type_of(self, name: str) -> DType:
         dtype: DType = np.dtype(self.sdfg.arrays[name].dtype.as_numpy_dtype())

@@ -34,6 +34,7 @@ from distspmd.errors import UnsupportedProgram
 from distspmd.expressions.from_python import Unreadable, assigned, expression_of
 from distspmd.expressions.ir import Argument, Constant, Expression, names, parts, substitute
 from distspmd.expressions.linear import linear_in
+from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import Contraction
 
 Indices = tuple[sympy.Expr, ...]
@@ -228,6 +229,8 @@ class _Walk:
         """What a node inside of the map gives, as an expression of elements."""
         if isinstance(node, nodes.AccessNode):
             return self._copied(node)
+        if isinstance(node, Computation) and not node.before and node.assignments() is not None:
+            return self._computed(node, str(connector))
         if not isinstance(node, nodes.Tasklet) or node.language != dtypes.Language.Python:
             raise _unknown(
                 self.state,
@@ -243,6 +246,13 @@ class _Walk:
         if connector is None or connector not in found:
             raise _unknown(self.state, self.entry, f"the code {node.code.as_string!r}")
         return found[connector]
+
+    def _computed(self, node: Computation, connector: str) -> Expression:
+        """What a tasklet computes whose expressions are known."""
+        given = {edge.dst_conn: self._given(edge) for edge in self.state.in_edges(node)}
+        known = {name: value for name, value in given.items() if name and value is not None}
+        found = dict(node.assignments() or ())
+        return substitute(found[connector], known)
 
     def _copied(self, node: nodes.AccessNode) -> Expression:
         """What a temporary inside of the map holds."""

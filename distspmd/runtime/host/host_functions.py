@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+import inspect
 import io
 import json
 import re
@@ -83,6 +84,7 @@ class HostFunction:
         like: of the arguments, what the result is like; None where nobody has said it.
         signature: dimensions that it needs as a whole; None where these are all.
         where: "one" rank runs it, or "all".
+        vjp: gives the gradients of its arguments; None where it has none.
     """
 
     def __init__(
@@ -91,9 +93,11 @@ class HostFunction:
         like: Callable[..., Any] | None,
         signature: Signature | None,
         where: str,
+        vjp: Callable[..., Any] | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
         self.function, self.like, self.signature, self.where = function, like, signature, where
+        self.vjp = None if vjp is None else HostFunction(vjp, None, None, where)
         module = str(getattr(function, "__module__", ""))
         self._copied = _copy_of(function) if _holds_something(function) else None
         self._key = f"{module}:{self.name}:{_digest(function, self._copied)}"
@@ -112,7 +116,8 @@ class HostFunction:
         return f"<host function {self.name}>"
 
     def __reduce__(self) -> Any:
-        return _made, (self.function, self.like, self.signature, self.where)
+        vjp = self.vjp and self.vjp.function
+        return _made, (self.function, self.like, self.signature, self.where, vjp)
 
     def reference(self) -> dict[str, Any]:
         """How a program names it: by its module, or by its key and a copy for other processes."""
@@ -190,7 +195,11 @@ def _parts_of(constant: Any) -> Any:
 def host(function: Callable[..., Any], /) -> HostFunction: ...
 @overload
 def host(
-    *, like: Any = ..., signature: str | None = ..., where: str = ...
+    *,
+    like: Any = ...,
+    signature: str | None = ...,
+    where: str = ...,
+    vjp: Callable[..., Any] | None = ...,
 ) -> Callable[[Callable[..., Any]], HostFunction]: ...
 def host(
     function: Callable[..., Any] | None = None,
@@ -199,6 +208,7 @@ def host(
     like: Any = None,
     signature: str | None = None,
     where: str = "one",
+    vjp: Callable[..., Any] | None = None,
 ) -> HostFunction | Callable[[Callable[..., Any]], HostFunction]:
     """Let CPython run a function of the program as it is.
 
@@ -216,18 +226,24 @@ def host(
         signature: for instance ``"(n),(m)->(n)"``. The type of the result is ``like`` then, or that
             of the arguments.
         where: "one" or "all".
+        vjp: the vector-Jacobian product, for programs that ask for gradients:
+            ``vjp(gradient, *arguments)`` returns the gradient of each argument, None for one that
+            has none. ``gradient`` is that of the result, and a tuple of them if it is a tuple.
 
     Raises:
         ArgumentError: one of these is something else.
     """
     if function is None:
-        return functools.partial(_decorated, like, signature, where)
-    return _decorated(like, signature, where, function)
+        return functools.partial(_decorated, like, signature, where, vjp)
+    return _decorated(like, signature, where, vjp, function)
 
 
-def _decorated(like: Any, signature: str | None, where: str, function: Any) -> HostFunction:
-    if not callable(function):
-        raise ArgumentError(f"distspmd.host of {describe(function)}, which cannot be called.")
+def _decorated(
+    like: Any, signature: str | None, where: str, vjp: Any, function: Any
+) -> HostFunction:
+    for each in (function, *(() if vjp is None else (vjp,))):
+        if not callable(each):
+            raise ArgumentError(f"distspmd.host of {describe(each)}, which cannot be called.")
     if where not in WHERE:
         raise ArgumentError(f"where={where!r} of a host function; it is 'one' or 'all'.")
     parsed = None if signature is None else _known(Signature.of(signature))
@@ -238,7 +254,7 @@ def _decorated(like: Any, signature: str | None, where: str, function: Any) -> H
         )
     if like is None:
         like = _annotated(function)
-    return HostFunction(function, _like_of(like), parsed, where)
+    return HostFunction(function, _like_of(like), parsed, where, vjp)
 
 
 def _known(signature: Signature) -> Signature:
@@ -298,6 +314,54 @@ _NAMES: Mapping[str, Any] = {
     },
     "None": None,
 }
+
+
+def gradients_of(
+    vjp: Callable[..., Any],
+    name: str,
+    paths: Sequence[Sequence[Any]],
+    gradient: Any,
+    *arguments: Any,
+    **named: Any,
+) -> Any:
+    """The gradients of some arguments of a host function.
+
+    Args:
+        vjp: of the function.
+        name: of the function.
+        paths: which are asked for: the place or name of an argument, and where in it they are.
+        gradient: of the result.
+        arguments, named: of the function.
+
+    Raises:
+        ProgramValueError: ``vjp`` does not return them.
+    """
+    found = vjp(gradient, *arguments, **named)
+    order = [*range(len(arguments)), *named]
+    if named:
+        places = [*inspect.signature(vjp).parameters][1 + len(arguments) :]
+        order[len(arguments) :] = sorted(named, key=places.index)
+    parts = found if isinstance(found, tuple) else (found,)
+    if len(parts) != len(order):
+        raise ProgramValueError(
+            f"the vjp of {name} returns {len(parts)} gradient(s) for {len(order)} arguments; "
+            "it returns one for each, None where there is none."
+        )
+    values: dict[Any, Any] = {**dict(enumerate(arguments)), **named}
+    wanted = []
+    for key, *places in paths:
+        part, value = parts[order.index(key)], values[key]
+        for place in places:
+            part, value = part[place], value[place]
+        shape = np.shape(value)
+        if part is None or np.shape(part) != shape:
+            given = "None" if part is None else f"an array of the shape {np.shape(part)}"
+            raise ProgramValueError(
+                f"the vjp of {name} returns {given} as the gradient of argument {key}, which has "
+                f"the shape {shape}."
+            )
+        wanted.append(np.asarray(part).astype(np.asarray(value).dtype, casting="same_kind"))
+    return wanted[0] if len(wanted) == 1 else tuple(wanted)
 
 
 def function_of(key: str, copied: str) -> Callable[..., Any]:

@@ -56,6 +56,7 @@ def emit_call(
     made: Sequence[str],
     *,
     where: str = "one",
+    vjp: str = "",
     copies: bool = False,
     stays: bool = True,
 ) -> list[Tensor]:
@@ -70,6 +71,7 @@ def emit_call(
         terms: their letters.
         made: letters of the results.
         where: "one" rank or "all" run it, if no dimension is split.
+        vjp: the reference to what gives its gradients, if there is any.
         copies: whether it gets copies of its arrays, which it may write to.
         stays: whether it is called also where nobody reads what it gives.
     """
@@ -100,12 +102,14 @@ def emit_call(
     subscripts = f"{','.join(terms)}->{','.join(made)}"
     inputs = {f"_in{n}": whole_container(run, t, t.dtype) for n, t in enumerate(given)}
     outputs = {f"_out{n}": view.container for n, view in enumerate(views)}
-    make = _maker(label, json.dumps(question), subscripts, where == "all")
+    make = _maker(label, json.dumps(question), subscripts, where == "all", vjp)
     tracer.add(Library(make, inputs, outputs, stays=stays))
     return [
         view if shape else run.part_of(view, 0) for view, shape in zip(views, shapes, strict=False)
     ]
 
 
-def _maker(label: str, question: str, terms: str, everywhere: bool) -> Callable[[], HostCall]:
-    return lambda: HostCall(label, question, terms, everywhere)
+def _maker(
+    label: str, question: str, terms: str, everywhere: bool, vjp: str
+) -> Callable[[], HostCall]:
+    return lambda: HostCall(label, question, terms, everywhere, vjp)

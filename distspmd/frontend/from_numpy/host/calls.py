@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from distspmd.errors import UnsupportedProgram
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.asked import ask
 from distspmd.frontend.from_numpy.functions.asking import Question
@@ -122,8 +121,18 @@ class _HostQuestion(Question):
             return self._answered_as_whole(tree, form)
         terms = self._terms or [letters_of_whole(t.ndim) for t in self.data]
         made = self._made or [letters_of_whole(len(shape)) for shape in shapes]
-        where = self.host.where
-        return emit_call(run, self.host.name, tree, form, self.data, terms, made, where=where)
+        vjp = json.dumps(self.host.vjp.reference()) if self.host.vjp else ""
+        return emit_call(
+            run,
+            self.host.name,
+            tree,
+            form,
+            self.data,
+            terms,
+            made,
+            where=self.host.where,
+            vjp=vjp,
+        )
 
     def _answered_as_whole(self, tree: Any, form: Form) -> list[Tensor]:
         """The answer where the run decides lengths, or where handlers are around."""
@@ -146,21 +155,6 @@ class _HostQuestion(Question):
         weak = [leaf.weak for leaf in form.leaves]
         found = iter([replace(t, weak=w) if w else t for t, w in zip(answers, weak, strict=True)])
         return self._rebuilt(form.example, found, tree) if form.leaves else None
-
-
-def refuse_host_functions(function: Callable[..., Any]) -> None:
-    """Refuse a program that asks for gradients and names a host function, which has none.
-
-    Raises:
-        UnsupportedProgram: it names one.
-    """
-    named = inspect.getclosurevars(function)
-    for name, value in {**named.globals, **named.nonlocals}.items():
-        if isinstance(value, HostFunction):
-            raise UnsupportedProgram(
-                f"{function.__name__} asks for gradients and calls the host function {name}, which "
-                "has none. Call it before, and pass what it gives as an argument."
-            )
 
 
 def _of_no_length(number: int, example: Any) -> None:

@@ -12,6 +12,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from distspmd.frontend.from_numpy.syntax.objects import is_library_module
+from distspmd.runtime.host.host_functions import HostFunction
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -30,13 +31,13 @@ def without_wrappers(function: Any) -> Any:
 
 
 def is_wrapper(function: Any) -> bool:
-    """Whether a function is a wrapper that a user has written."""
+    """Whether a function is a wrapper that a user has written, or one that Python runs."""
     return hasattr(function, "__wrapped__") and _is_users_wrapper(function)
 
 
 def _is_users_wrapper(function: Any) -> bool:
     if not isinstance(function, types.FunctionType):
-        return False
+        return isinstance(function, HostFunction)
     return not is_library_module(str(function.__globals__.get("__name__", "")))
 
 
