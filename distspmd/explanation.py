@@ -121,6 +121,7 @@ class Explanation:
             *(blocks or ["none"]),
             *self._fetches,
             "",
+            *([as_text([self._host])] if self._host.rows else []),
             as_text([self._totals, self._heuristics]).rstrip("\n"),
             *self.lowering.sentences,
             *([as_text([self._places]).rstrip("\n"), *self._staged] if self.device else []),
@@ -136,6 +137,7 @@ class Explanation:
         return (
             as_html([self._homes, self._candidates])
             + moves
+            + (as_html([self._host]) if self._host.rows else "")
             + as_html([self._totals, self._heuristics, *([self._places] if self.device else [])])
             + notes
         )
@@ -157,6 +159,24 @@ class Explanation:
             f"{rows.layouts}, {rows.found}: {rows.bytes_text}"
             for rows in self.lowering.row_exchanges
         ]
+
+    @property
+    def _host(self) -> Table:
+        """What Python runs, on which ranks, and what moves for that."""
+        rows = []
+        for space in self.lowering.spaces:
+            if not space.python:
+                continue
+            moved = [
+                m
+                for m in self.lowering.memlets
+                if m.source == space.source and not m.to_caller and space.source
+            ]
+            nbytes = sum(m.solution.cost.nbytes * (m.times or 1) for m in moved)
+            each = " each time" if any(m.times is None for m in moved) else ""
+            rows.append((space.name, space.python, space.where, f"{nbytes:,}{each}", space.source))
+        head = ("space", "Python runs", "on", "bytes that move for it", "source")
+        return Table("Host spaces, which Python runs", head, tuple(rows))
 
     @property
     def _places(self) -> Table:

@@ -102,6 +102,8 @@ class TiledSpace:
     """Axes by parameter, as a schedule asks for them; None where none can say it."""
     node: str = ""
     """The ``guid`` of its map or library node in the lowered SDFG."""
+    python: str = ""
+    """What Python runs there: lines of the program, or a function; empty for compiled code."""
     bounds: Numbers | None = field(default=None, repr=False, compare=False)
     """First value and end of each parameter on each rank, shape (ranks, parameters, 2)."""
 

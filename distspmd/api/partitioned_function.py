@@ -60,6 +60,7 @@ def program(
     fuse: bool = True,
     arithmetic: str = "vector",
     device: str | None = None,
+    host: str = "tell",
     comm: Any = None,
 ) -> Any:
     """Make a NumPy function one that all ranks of a communicator call together.
@@ -88,6 +89,7 @@ def program(
         "machine": machine,
         "deterministic": deterministic,
         "fuse": fuse,
+        "host": host,
     }
 
     def decorate(function: Callable[..., Any]) -> PartitionedFunction:
@@ -253,7 +255,8 @@ class PartitionedFunction(steps.Decorated):
     def _make(self, agreement: Agreement, given: Mapping[str, Any]) -> Program | SymbolicProgram:
         def lowered() -> Lowering | SymbolicLowering:
             try:
-                lowering = self.lower(**given)
+                with self._called_with(given):
+                    lowering = self.lower(**given)
             except DistSPMDError:
                 raise
             except Exception as problem:
@@ -267,13 +270,27 @@ class PartitionedFunction(steps.Decorated):
             lowered, agreement.comm, arithmetic=self._arithmetic, device=self.device
         )
 
+    @contextmanager
+    def _called_with(self, given: Mapping[str, Any]) -> Iterator[None]:
+        """Read the function for a call; its arguments are not all here where ranks hold some."""
+        held = self._options["arguments"] or {}
+        is_elsewhere = _on_ranks(given) or self._on_device() or any(map(is_tile, held.values()))
+        if is_elsewhere:
+            yield
+            return
+        from distspmd.frontend.from_numpy.host.hosting import of_a_call
+
+        own = {n: v for n, v in given.items() if n in self._signature.parameters}
+        with of_a_call(_python_function(self.function), own):
+            yield
+
     def _parse(self, examples: Sequence[Any], named: Mapping[str, Any]) -> SDFG:
         given = self._without_devices(self._bind(examples, named, partial=True))
         held = self._options["arguments"] or {}
         is_whole = isinstance(self._comm or started(), Driven)  # tiles are the ranks' own affair
         tiles = {n for n, kind in held.items() if is_tile(kind) and not is_whole}
         shown = {name: value for name, value in given.items() if name not in tiles}
-        return steps.parse_source(self.function, shown)
+        return steps.parse_source(self.function, shown, self._options["host"])
 
     def _bind(
         self, arguments: Sequence[Any], named: Mapping[str, Any], partial: bool

@@ -55,6 +55,7 @@ def lower(
     machine: Machine | None = None,
     deterministic: bool = False,
     fuse: bool = True,
+    host: str = "tell",
 ) -> Lowering | SymbolicLowering:
     """Turn a program into one that each rank of a communicator runs.
 
@@ -91,6 +92,8 @@ def lower(
             run in order.
         fuse: whether maps that pass temporaries on become one. Spaces that the schedule names take
             others in, and are not taken.
+        host: of statements that are no array work: ``"tell"`` has Python run them and says so at
+            the first call, ``"allow"`` says nothing, and ``"refuse"`` refuses them (docs/host.md).
 
     Returns:
         The record of all decisions, which :func:`compile` takes; the SDFG carries it too.
@@ -108,7 +111,7 @@ def lower(
     warm_up()
     ranks = _ranks_of_search(schedule, ranks, memory, search)
     wanted = None if ranks is None else Options(ranks, memory)
-    sdfg = parse_source(program)
+    sdfg = parse_source(program, host=host)
     entries = as_entries(schedule, mesh)
     if results is not None:
         own = (name for name in sdfg.arrays if name.startswith("__return"))
@@ -294,11 +297,13 @@ def undecorated(program: Any) -> Any:
     return program.function if isinstance(program, Decorated) else program
 
 
-def parse_source(program: Any, examples: Mapping[str, Any] | None = None) -> SDFG:
+def parse_source(
+    program: Any, examples: Mapping[str, Any] | None = None, host: str = "tell"
+) -> SDFG:
     """The SDFG of a program; arguments give shapes and types where annotations do not."""
     from dace import SDFG
 
-    from distspmd.frontend.from_numpy.program import numpy_program
+    from distspmd.frontend.from_numpy.program import DEFAULT
 
     if isinstance(program, SDFG):
         return program
@@ -308,4 +313,6 @@ def parse_source(program: Any, examples: Mapping[str, Any] | None = None) -> SDF
             f"a program is needed, but {type(program).__name__} was given. Pass an SDFG, a "
             "@dace.program, or a Python function."
         )
-    return numpy_program(program, **(examples or {}))
+    from distspmd.frontend.from_numpy.api import read_program
+
+    return read_program(program, DEFAULT, (), examples or {}, host=host)

@@ -55,7 +55,8 @@ class Asked:
         """The program as an SDFG."""
         from distspmd.frontend.from_numpy.program import numpy_program
 
-        return numpy_program(self.function, frontend=frontend, **self.examples, **(sizes or {}))
+        given: dict[str, Any] = {**self.examples, **(sizes or {})}
+        return numpy_program(self.function, frontend=frontend, **given)
 
 
 class _Called(BaseException):

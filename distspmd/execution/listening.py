@@ -6,14 +6,17 @@ import ctypes
 import math
 import os
 import sys
+import time
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
+from distspmd.runtime.host import host_regions
 from distspmd.runtime.host.host_functions import HOST, Operand, host_call
 from distspmd.runtime.host.library_calls import answer, read_question
+from distspmd.runtime.notices import notice
 
 _POINTERS = ctypes.POINTER(ctypes.c_void_p)
 _TYPE = ctypes.CFUNCTYPE(
@@ -29,11 +32,13 @@ class Answers:
     Attributes:
         reason: what the library said where the last answer was an error.
         error: of a host function, if one has failed in this run; the others do not run then.
+        seconds: of statements that Python runs, by their lines, since the last time they were told.
     """
 
     def __init__(self) -> None:
         self.reason = ""
         self.error: Exception | None = None
+        self.seconds: dict[str, float] = {}
         self._after = 0
         self._function = _TYPE(self._asked)
 
@@ -47,9 +52,25 @@ class Answers:
         return True
 
     def take_error(self) -> Exception | None:
-        """The error of a host function, which is forgotten."""
+        """The error of a host function, which is forgotten, as objects of Python are."""
         found, self.error, self._after = self.error, None, 0
+        host_regions.OBJECTS.clear()
         return found
+
+    def tell(self, program: str, seconds: float) -> None:
+        """Say which lines of a program Python has run, and what part of its time that was."""
+        spent, self.seconds = self.seconds, {}
+        parts = [f"{lines}: {_percent(each, seconds)}" for lines, each in spent.items()]
+        if len(parts) == 1:
+            ((lines, each),) = spent.items()
+            share = _percent(each, seconds)
+            notice(f"{program}: {lines} run in Python on rank 0: {share} of the time", of=program)
+        else:
+            share = _percent(sum(spent.values()), seconds)
+            told = "; ".join(parts)
+            notice(
+                f"{program}: {share} of the time Python runs lines on rank 0 ({told})", of=program
+            )
 
     def take_reason(self) -> str:
         """What the library said, which is forgotten."""
@@ -82,8 +103,12 @@ class Answers:
                 place = end
         targets = arrays[len(call.inputs) :]
         if self.error is None:
+            start = time.perf_counter()
             try:
                 call.run(arrays[: len(call.inputs)], targets)
+                if call.lines:
+                    spent = time.perf_counter() - start
+                    self.seconds[call.lines] = self.seconds.get(call.lines, 0.0) + spent
                 return
             except Exception as problem:
                 self.error = problem.with_traceback(_of_user(problem.__traceback__))
@@ -93,6 +118,10 @@ class Answers:
         if self._after > _MOST_AFTER:
             sys.excepthook(type(self.error), self.error, self.error.__traceback__)
             os._exit(1)  # one rank alone, whose loop would never end
+
+
+def _percent(part: float, whole: float) -> str:
+    return f"{min(100.0, 100 * part / whole) if whole else 0:.0f} %"
 
 
 def _array(address: int, shape: tuple[int, ...], dtype: Any) -> Any:

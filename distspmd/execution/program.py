@@ -6,6 +6,7 @@ would take longer than all else of their start.
 
 from __future__ import annotations
 
+import time
 import weakref
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
@@ -24,6 +25,7 @@ from distspmd.errors import (
 from distspmd.execution.binding import Binding, binding_of
 from distspmd.execution.builds import build_for
 from distspmd.execution.executable import Executable, load_executable
+from distspmd.execution.listening import ANSWERS
 from distspmd.execution.messages import MESSAGES
 from distspmd.execution.passed import FirstCall
 from distspmd.execution.resident_arguments import Residents
@@ -387,8 +389,11 @@ class Program(Closing):
         """Run a program that prints, or that may end with an error, which all ranks raise."""
         MESSAGES.prints, MESSAGES.error = self.rank == 0, None
         if self._is_needed:
+            start = time.perf_counter()
             self._executable.run(arrays)
             MESSAGES.take_noted(self._executable.noted)
+            if ANSWERS.seconds:
+                ANSWERS.tell(self.signature.program, time.perf_counter() - start)
         self._agreement.meet(self._call.tag, MESSAGES.take_error())
 
     def _closed(self) -> ArgumentError:

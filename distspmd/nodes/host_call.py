@@ -6,6 +6,7 @@ dimensions stay whole.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -178,6 +179,12 @@ class HostCall(nodes.LibraryNode):
         )
         self.question, self.terms, self.everywhere = question, terms, everywhere
         self.vjp = vjp
+
+    @property
+    def runs(self) -> str:
+        """What Python runs: lines of the program, or the name of a function."""
+        told = json.loads(self.question)
+        return str(told.get("lines") or told.get("name", ""))
 
     @property
     def _distspmd_is_control_value(self) -> bool:

@@ -28,6 +28,7 @@ from distspmd.lowering import (
     TiledSpace,
 )
 from distspmd.nodes.distributed_memlet import DistributedMemlet
+from distspmd.nodes.host_call import HostCall
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.deal_blocks import asked_by
 from distspmd.passes.movement import Movement
@@ -143,6 +144,7 @@ def _record_space(
         origin,
         work,
         node=space.node.guid,
+        python=space.node.runs if isinstance(space.node, HostCall) else "",
     )
 
 

@@ -24,6 +24,7 @@ from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.functions.python_random import begin_streams
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS
 from distspmd.frontend.from_numpy.host.dace_calls import take_host_functions
+from distspmd.frontend.from_numpy.host.hosting import Hosting, read_with_regions
 from distspmd.frontend.from_numpy.interpreter import HOLE, PLACE, Interpreter
 from distspmd.frontend.from_numpy.kinds import has_arrays
 from distspmd.frontend.from_numpy.list_rooms import LEAST_ROOM
@@ -40,6 +41,7 @@ from distspmd.frontend.from_numpy.transcript import (
     PYTHON_TYPES,
     AsksForGradients,
     CannotRoll,
+    Refusal,
 )
 from distspmd.frontend.from_numpy.values import Tensor, View, view_of
 from distspmd.frontend.from_numpy.words_of_cpp import is_word_of_cpp
@@ -60,6 +62,7 @@ def read_program(
     sizes: Mapping[str, Any],
     *,
     fixes_numbers: bool = False,
+    host: str = "tell",
 ) -> SDFG:
     """What :func:`distspmd.frontend.numpy_program` returns, or a program for the given numbers."""
     if frontend == "dace":
@@ -73,9 +76,25 @@ def read_program(
             f"{python!r} is no function that is written in Python, so that its source is not to be "
             "read. Write a function that calls it."
         )
+
+    def read(hosting: Hosting) -> SDFG:
+        return _read_for_numbers(function, examples, sizes, fixes_numbers, hosting)
+
+    return read_with_regions(read, host)
+
+
+def _read_for_numbers(
+    function: Callable[..., Any] | DaceProgram,
+    examples: Sequence[Any],
+    sizes: Mapping[str, Any],
+    fixes_numbers: bool,
+    hosting: Hosting,
+) -> SDFG:
+    """The SDFG of a function for any numbers, or for the given ones where it has to know them."""
+    python = _python_function(function)
     has_numbers = not fixes_numbers and any(map(_is_run_time_number, (*examples, *sizes.values())))
     try:
-        return _settled(python, examples, sizes, fixes_numbers=not has_numbers)
+        return _settled(python, examples, sizes, hosting, fixes_numbers=not has_numbers)
     except AsksForGradients:
         importlib.import_module("dace.autodiff")  # which tells DaCe's parser of gradients
         calls = functools.partial(take_host_functions, read=read_program)
@@ -83,7 +102,7 @@ def read_program(
     except UnsupportedProgram:
         if has_numbers:
             with suppress(UnsupportedProgram):  # then the first message says more
-                return _settled(python, examples, sizes, fixes_numbers=True)
+                return _settled(python, examples, sizes, hosting, fixes_numbers=True)
         raise
 
 
@@ -96,6 +115,7 @@ def _settled(
     function: Callable[..., Any],
     examples: Sequence[Any],
     sizes: Mapping[str, Any],
+    hosting: Hosting,
     *,
     fixes_numbers: bool,
 ) -> SDFG:
@@ -105,12 +125,15 @@ def _settled(
         function: is read.
         examples: arguments.
         sizes: of the program, and arguments by name.
+        hosting: what Python runs.
         fixes_numbers: whether the program is made for the values of all numbers, since lengths or
             ways depend on them.
     """
 
     def reading(facts: KnownFacts) -> _Reading:
-        return _Reading(function, fixes_numbers, facts)
+        found = _Reading(function, fixes_numbers, facts)
+        found.interpreter.hosting = hosting
+        return found
 
     return settled(reading, examples, sizes)
 
@@ -199,7 +222,9 @@ class _Reading:
                 if isinstance(problem, CannotRoll)
                 else (f"not understood: {type(problem).__name__}: {problem}")
             )
-            raise UnsupportedProgram(getattr(problem, PLACE, HOLE).replace(HOLE, told)) from problem
+            refusal = Refusal(getattr(problem, PLACE, HOLE).replace(HOLE, told))
+            refusal.places = getattr(problem, "places", ())
+            raise refusal from problem
         self._check_sizes(signature)
         without_unread(self.tracer.block, self.tracer.aliases)
         return emit_program(_identifier(name), self.tracer.block, self.arguments, form)

@@ -103,6 +103,8 @@ class Frame:
         name: of the function; empty of a lambda.
         place: the file, the line and the name of the function.
         inner: how many blocks are around the call.
+        line: of the function.
+        objects: names of the objects of Python that its variables are, by these.
     """
 
     variables: dict[str, Any] = field(default_factory=dict)
@@ -130,6 +132,8 @@ class Frame:
     name: str = ""
     place: tuple[Any, ...] = ()
     inner: int = 0
+    line: int = 0
+    objects: dict[str, str] = field(default_factory=dict)
 
     @functools.cached_property
     def ends_at_return(self) -> bool:

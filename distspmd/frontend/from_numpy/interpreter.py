@@ -17,6 +17,7 @@ from distspmd.frontend.from_numpy import checks, decided_types, indexing
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.elements import known_number
 from distspmd.frontend.from_numpy.frames import Frame
+from distspmd.frontend.from_numpy.host.places import hosted_source, places_of
 from distspmd.frontend.from_numpy.images import stored_image
 from distspmd.frontend.from_numpy.kinds import dace_symbol
 from distspmd.frontend.from_numpy.lengths import unpacked_count
@@ -89,6 +90,7 @@ class Interpreter:
         methods: what methods of arrays become, by name.
         fixes_numbers: whether no other reading knows more numbers than this one.
         told_apart: how many choices are told apart for the statements around.
+        hosting: what of the program Python runs.
     """
 
     def __init__(
@@ -114,6 +116,7 @@ class Interpreter:
         self.streams: dict[str, Any] = {}
         self.told_apart = 0
         self.names_of_statements: dict[ast.stmt, Any] = {}
+        self.hosting: Any = None
 
     @property
     def variables(self) -> dict[str, Any]:
@@ -127,6 +130,7 @@ class Interpreter:
         node, lines, first, file = source_of(self.tracer, function)
         count_inner_call(self, function, file, first)
         known = globals_of(function)
+        node = hosted_source(self, function, node, file)
         frame = Frame({**without_locals(node, known), **arguments}, file, first, lines)
         frame.outside = known
         frame.receiver = next(iter(arguments.values()), None)
@@ -141,6 +145,7 @@ class Interpreter:
         frame.target = self.tracer.target
         frame.reads = names_read(node)
         frame.body = node.body if isinstance(node, ast.FunctionDef) else ()
+        frame.line = node.lineno
         frame.written_into = written_into(node)
         frame.changed_in_place = changed_in_place(node)
         if frame.called_at is None:
@@ -207,14 +212,18 @@ class Interpreter:
         except Fails as failed:
             end_failed(self, failed)
         except Refusal as refusal:
+            refusal.places = refusal.places or places_of(self.tracer)
             if ":" not in str(refusal).split(" ")[0]:
-                raise Refusal(self.tracer.message(str(refusal))) from refusal
+                with_line = Refusal(self.tracer.message(str(refusal)))
+                with_line.places = refusal.places
+                raise with_line from refusal
             raise
         except (DistSPMDError, Known):
             raise
         except Exception as problem:
             if not hasattr(problem, PLACE):
                 setattr(problem, PLACE, self.tracer.message(HOLE))
+                problem.__dict__["places"] = places_of(self.tracer)
             raise
 
     def bind(self, target: ast.expr, value: Any) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from distspmd.frontend.from_numpy.host.preferred import for_python
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.run_lists import decided_by_run
 from distspmd.frontend.from_numpy.texts import Choice, Text, known_choice
@@ -53,6 +54,7 @@ def known_key(run: Any, holder: dict[Any, Any], key: Any, does: str = "gets") ->
     if choice is not None and {*choice.texts} <= holder.keys():
         raise ReadsText(run.tracer.message(OF_RUN.format(does)), choice)
     if has_data(key) or isinstance(key, Text):
+        for_python(run, "dict")
         if not run.tracer.loops:
             decided_by_run(run, holder)
         raise CannotRoll(OF_RUN.format(does), holder)

@@ -17,6 +17,7 @@ def numpy_program(
     function: Callable[..., Any] | DaceProgram,
     *examples: Any,
     frontend: str = DEFAULT,
+    host: str = "tell",
     **sizes: Any,
 ) -> SDFG:
     """Read a Python function over NumPy arrays as an SDFG, which means what NumPy means.
@@ -25,6 +26,8 @@ def numpy_program(
         function: a plain function, or a ``@dace.program`` or ``@dace.method``.
         examples: arguments, in order, which give the types and shapes where annotations do not.
         frontend: ``"numpy"``, or ``"dace"`` for DaCe's own parser.
+        host: whether Python runs statements that are no array work, and says so: ``"tell"``,
+            ``"allow"`` or ``"refuse"`` (docs/host.md).
         sizes: numbers for symbolic sizes; or examples, by the name of an argument.
 
     Raises:
@@ -34,4 +37,4 @@ def numpy_program(
     """
     from distspmd.frontend.from_numpy.api import read_program
 
-    return read_program(function, frontend, examples, sizes)
+    return read_program(function, frontend, examples, sizes, host=host)

@@ -51,7 +51,15 @@ PYTHON_TYPES: dict[type, DType] = {
 
 
 class Refusal(UnsupportedProgram):
-    """What the front end does not take; the message has the line."""
+    """What the front end does not take; the message has the line.
+
+    Attributes:
+        places: the statements that were being read (``host/hosting.py``).
+        is_of_python: whether it is no array work, so that Python may run it.
+    """
+
+    places: Sequence[Any] = ()
+    is_of_python = False
 
 
 class AsksForGradients(Refusal):
@@ -240,7 +248,10 @@ class Transcript:
             Refusal: always; the message has the line, with a caret.
         """
         more = "; a function that @distspmd.host marks runs in Python as it is"
-        raise Refusal(self.message(what + more * what.endswith("is not covered")))
+        is_of_python = what.endswith("is not covered")
+        refusal = Refusal(self.message(what + more * is_of_python))
+        refusal.is_of_python = is_of_python
+        raise refusal
 
     def fail(
         self, error: Exception, place: str = "", *, told: str = "", by_name: bool = False

@@ -25,6 +25,7 @@ import cloudpickle
 import numpy as np
 
 from distspmd.errors import ArgumentError, ProgramValueError, describe
+from distspmd.runtime.host.host_regions import Region
 from distspmd.runtime.host.library_calls import Session, write_answer
 
 WHERE = ("one", "all")
@@ -143,7 +144,8 @@ def _found(module: str, name: str) -> Any:
 def _holds_something(function: Any) -> bool:
     """Whether functions of one text may differ: by what is around them, or by their defaults."""
     parts = ("__closure__", "__defaults__", "__kwdefaults__")
-    return not isinstance(function, FunctionType) or any(getattr(function, p) for p in parts)
+    is_code = isinstance(function, FunctionType | Region)
+    return not is_code or any(getattr(function, p) for p in parts)
 
 
 class _Bounded(io.BytesIO):
@@ -427,6 +429,7 @@ class HostCall:
         tree: of the call.
         function: if all that it gets are the inputs in their order.
         copies: whether it gets copies of them, which it may write to.
+        lines: of the program, of which the user is told; else empty.
     """
 
     name: str
@@ -436,6 +439,7 @@ class HostCall:
     tree: Any
     function: Callable[..., Any] | None
     copies: bool
+    lines: str
 
     def run(self, inputs: Sequence[Any], targets: Sequence[Any]) -> None:
         """Call the function, and write what it returns.
@@ -479,5 +483,12 @@ def host_call(text: bytes) -> HostCall:
         for which in ("inputs", "outputs")
     )
     return HostCall(
-        told["name"], inputs, outputs, told["form"], told["host"], function, told["copies"]
+        told["name"],
+        inputs,
+        outputs,
+        told["form"],
+        told["host"],
+        function,
+        told["copies"],
+        told["lines"] if told.get("tells") else "",
     )

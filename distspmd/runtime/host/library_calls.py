@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.runtime.host import host_regions
+
 ERRORS = (np.linalg.LinAlgError, ValueError, RuntimeError, TypeError, IndexError, KeyError)
 """What an answer that fails is told as: the first of these that it is, by place, from 1 on."""
 OTHER_FORM = "it gave {found}, where {wanted} had been expected when the program was read"
@@ -100,6 +102,15 @@ class Session:
 
         return function_of(*named)
 
+    def _kept(self, name: str) -> Any:
+        return host_regions.kept_object(name)
+
+    def _changed(self, part: Any) -> Any:
+        return np.array(self.value(part))
+
+    def _fresh(self, part: Any) -> Any:
+        return host_regions.fresh(self.value(part))
+
     def _tuple(self, parts: Sequence[Any]) -> Any:
         return tuple(map(self.value, parts))
 
@@ -122,11 +133,11 @@ class Session:
 
     def _get(self, parts: Sequence[Any]) -> Any:
         base, name = parts
-        return getattr(self._kept(base), name)
+        return getattr(self._made_once(base), name)
 
     def _item(self, parts: Sequence[Any]) -> Any:
         base, index = parts
-        return self._kept(base)[self.value(index)]
+        return self._made_once(base)[self.value(index)]
 
     def _operator(self, parts: Sequence[Any]) -> Any:
         name, *operands = parts
@@ -136,7 +147,7 @@ class Session:
         assert self.callbacks is not None
         return functools.partial(self.callbacks, number)
 
-    def _kept(self, tree: Any) -> Any:
+    def _made_once(self, tree: Any) -> Any:
         """An object of which something is asked, made once of the same arrays."""
         if not isinstance(tree, dict) or "call" not in tree:
             return self.value(tree)

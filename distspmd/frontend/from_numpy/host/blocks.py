@@ -5,6 +5,7 @@ Upper case letters are dimensions over which blocks are split; the others the fu
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from distspmd.frontend.from_numpy.elements import is_one
 from distspmd.frontend.from_numpy.functions.lapack_calls import whole_container
 from distspmd.frontend.from_numpy.probes import Form
 from distspmd.frontend.from_numpy.shapes import reshape
-from distspmd.frontend.from_numpy.values import INT64, Tensor
+from distspmd.frontend.from_numpy.values import INT64, Tensor, view_of
 from distspmd.frontend.tensor_ir.statements import Length, Library
 from distspmd.nodes.host_call import BROADCAST, HostCall
 
@@ -59,6 +60,9 @@ def emit_call(
     vjp: str = "",
     copies: bool = False,
     stays: bool = True,
+    into: Sequence[Any] = (),
+    lines: str = "",
+    tells: bool = False,
 ) -> list[Tensor]:
     """Call a function of Python; what it gives.
 
@@ -74,6 +78,9 @@ def emit_call(
         vjp: the reference to what gives its gradients, if there is any.
         copies: whether it gets copies of its arrays, which it may write to.
         stays: whether it is called also where nobody reads what it gives.
+        into: for each result the array that it changes; None for one of its own.
+        lines: where it stands, of statements of the program.
+        tells: whether the user is told of them.
     """
     tracer = run.tracer
     shapes = [tuple(leaf.shape) for leaf in form.leaves]
@@ -82,14 +89,18 @@ def emit_call(
     made = [term or BROADCAST for term in made] or [BROADCAST]  # something tells who calls it
     label = name.rpartition(".")[2]
     views = [
-        tracer.fresh(tracer.target or label, shape or (1,), leaf.dtype)
-        for shape, leaf in zip(shapes, form.leaves, strict=True)
+        view_of(old.container)
+        if old is not None and old.is_whole
+        else tracer.fresh(tracer.target or label, shape or (1,), leaf.dtype)
+        for shape, leaf, old in itertools.zip_longest(shapes, form.leaves, into)
     ] or [tracer.fresh(label, (1,), INT64)]
     question = {
         "host": tree,
         "name": name,
         "form": form.text,
         "copies": copies,
+        "lines": lines,
+        "tells": tells,
         "inputs": [
             [t.dtype.str, len(term), not t.ndim, t.weak is not None]
             for t, term in zip(data, terms, strict=True)

@@ -13,6 +13,7 @@ import sympy
 from distspmd.expressions.ir import apply
 from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.arithmetic import combine
+from distspmd.frontend.from_numpy.host.preferred import for_python
 from distspmd.frontend.from_numpy.list_forms import UNKNOWN, Leaf, joined_form
 from distspmd.frontend.from_numpy.list_rooms import note_growth
 from distspmd.frontend.from_numpy.run_lists import (
@@ -452,6 +453,8 @@ def call(run: Interpreter, method: ListMethod, arguments: Sequence[Any], keyword
         Refusal: it is not covered.
     """
     handler = METHODS.get(method.name)
+    if method.name in ("pop", "popleft", "appendleft", "insert", "remove"):
+        for_python(run, "pop")
     if handler is None or (method.owner.kind is set and method.name not in _OF_SETS):
         run.tracer.refuse(
             f"the method {method.name!r} of a {method.owner.kind.__name__} whose content the run "

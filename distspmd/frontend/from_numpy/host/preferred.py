@@ -1,0 +1,33 @@
+"""What Python runs although the reader knows a way to compile it: Python does it better."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distspmd.frontend.from_numpy.transcript import Refusal
+
+PREFERRED: dict[str, str] = {
+    "dict": "a dictionary whose keys the run decides",
+    "set": "a set whose elements the run decides",
+    "deque": "a deque whose elements the run decides",
+    "pop": "a list of the run that loses elements, or gets some before its end",
+    "letters": "a text of which the run decides the letters",
+    "generator": "a generator that the run takes elements of",
+    "recursion": "calls of a function by itself, as often as the run decides",
+}
+"""By names: what it is, in words."""
+
+
+def for_python(run: Any, construct: str) -> None:
+    """Leave what is being read to Python, unless this reading may not.
+
+    Raises:
+        Refusal: Python runs it.
+    """
+    hosting = run.hosting
+    if hosting is None or not hosting.prefers or run.tracer.parallel or run.tracer.own:
+        return
+    hosting.has_preferred = True
+    refusal = Refusal(run.tracer.message(f"{PREFERRED[construct]} is not covered"))
+    refusal.is_of_python = True
+    raise refusal
