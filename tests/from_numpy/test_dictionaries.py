@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +64,6 @@ def without_default(x: Any) -> Any:
     return {1: 2.0}.get(int(x[0]))
 
 
-def lists_by_key(x: Any) -> Any:
-    found = defaultdict(list)
-    for v in x:
-        found[int(v)].append(v)
-    return len(found)
-
-
 def as_array(x: Any) -> Any:
     return np.array({int(v): 1.0 for v in x})
 
@@ -80,7 +72,6 @@ def as_array(x: Any) -> Any:
     ("function", "message"),
     [
         (without_default, r"get\(key, 0\)"),
-        (lists_by_key, "a mask for each group"),
         (as_array, r"np.array\(list\(d.values\(\)\)\)"),
     ],
 )

@@ -137,7 +137,8 @@ def _read(read: Callable[[Hosting], SDFG], hosting: Hosting) -> SDFG:
             try:
                 hosting.try_out(needed)
             except UnsupportedProgram as problem:
-                raise problem from first
+                told = str(problem) if first is None else f"{first}\n{problem}"
+                raise UnsupportedProgram(told) from first
             except Exception as problem:
                 raise (first or problem) from problem
         except TooMuchWork as refusal:
