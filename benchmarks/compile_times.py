@@ -296,7 +296,7 @@ def _warm_up() -> None:
     from distspmd.runtime.compilers import processes as compiler_processes
 
     small = distspmd.frontend.numpy_program(_written("small", "x: f8[64]", ["    y = 2 * x"], "y"))
-    distspmd.lower(small, {})
+    small = distspmd.lower(small, {}).sdfg
     build_for(small, 1)
     compiler_processes.wait_for_all()
 
@@ -336,9 +336,9 @@ def _program_of_gpt2(layers: int, ranks: int) -> tuple[Callable[[], Any], Callab
 
     def make() -> None:
         sdfg = _phase("trace", lambda: given.traced("step", set()))
-        _phase("lower", lambda: pipeline.lower_numbers(sdfg, schedule))
-        built, lowering = _phase("compile", lambda: build_for(sdfg, ranks))
-        binding: Any = binding_of(sdfg)
+        lowered = _phase("lower", lambda: pipeline.lower_numbers(sdfg, schedule)).sdfg
+        built, lowering = _phase("compile", lambda: build_for(lowered, ranks))
+        binding: Any = binding_of(lowered)
         kept.keep(built, lowering, binding)
 
     return kept.find, make

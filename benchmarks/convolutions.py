@@ -130,7 +130,7 @@ def compare(case: Case, repeat: int, clock: Callable[[], float]) -> None:
         sdfg = frontend.training_step(function, *arguments, name="measured")
     else:
         sdfg = frontend.torch_module(function, *arguments, name="measured")
-    distspmd.lower(sdfg, {}, arguments=frontend.resident(sdfg))
+    sdfg = distspmd.lower(sdfg, {}, arguments=frontend.resident(sdfg)).sdfg
     with distspmd.compile(sdfg, MPI.COMM_SELF) as program, torch.set_grad_enabled(trains):
         ours, torchs = [], []
         for _ in range(repeat):

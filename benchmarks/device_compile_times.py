@@ -36,14 +36,12 @@ def lowered(name: str, small: bool) -> Any:
 
         step, batch = made(SMALL, "cpu")
         sdfg = training_step(step, *batch)
-        distspmd.lower(sdfg, data_parallel(RANKS))
-        return sdfg
+        return distspmd.lower(sdfg, data_parallel(RANKS)).sdfg
     program = EVERY[name]
     shapes = program.small if small else program.shapes
     empty = {argument: _unread(shape) for argument, shape in shapes.items()}
     sdfg = numpy_program(program.function, *empty.values(), *program.numbers.values())
-    distspmd.lower(sdfg, ranks=RANKS)
-    return sdfg
+    return distspmd.lower(sdfg, ranks=RANKS).sdfg
 
 
 def _unread(shape: Sequence[int]) -> Any:

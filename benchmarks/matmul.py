@@ -41,7 +41,7 @@ def measure(size: int, parts: tuple[int, int, int], repeat: int) -> list[dict]:
 
     comm = MPI.COMM_WORLD
     sdfg = program_of(size)
-    distspmd.lower(sdfg, {"__return": parts})
+    sdfg = distspmd.lower(sdfg, {"__return": parts}).sdfg
     program = distspmd.compile(sdfg, comm)
     rng = np.random.default_rng(0)
     given = [rng.random((size, size), dtype=np.float32) for _ in "ab"] if comm.rank == 0 else []

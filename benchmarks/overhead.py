@@ -65,7 +65,7 @@ def compare(program, repeat: int) -> tuple[float, float, float]:
 
     sdfg = numpy_program(program)
     given, before = arguments_of(sdfg), load_unlowered(sdfg)
-    distspmd.lower(sdfg, {})
+    sdfg = distspmd.lower(sdfg, {}).sdfg
     after = distspmd.compile(sdfg, MPI.COMM_WORLD)
     ours, theirs = [], []
     for _ in range(repeat):

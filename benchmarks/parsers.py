@@ -166,7 +166,7 @@ def lowered(kernel: Kernel, frontend: str, ranks: int) -> Any:
     try:
         sdfg = numpy_program(kernel.program, frontend=frontend)
         sdfg.name = f"{sdfg.name}_{frontend}"
-        distspmd.lower(sdfg, kernel.schedule(ranks, frontend) if ranks > 1 else {})
+        sdfg = distspmd.lower(sdfg, kernel.schedule(ranks, frontend) if ranks > 1 else {}).sdfg
     except Exception as problem:
         return f"{type(problem).__name__}: {problem}"
     return sdfg

@@ -104,7 +104,7 @@ def lowered(
     arguments = case.arguments(base)
     found = copy.deepcopy(base)
     best = distspmd.search(base, ranks, machine=searched_for, arguments=arguments)
-    distspmd.lower(found, best, machine=machine, arguments=arguments)
+    found = distspmd.lower(found, best, machine=machine, arguments=arguments).sdfg
     sdfgs, seen = [found], {str(distspmd.predict(found).spaces) + _grids(found)}
     rng = random.Random(0)
     spaces = [(s.name, len(s.parameters)) for s in distspmd.iteration_spaces(base) if s.parameters]
@@ -114,7 +114,7 @@ def lowered(
         twin = copy.deepcopy(base)
         try:
             schedule = random_schedule(spaces, ranks, rng)
-            distspmd.lower(twin, schedule, machine=machine, arguments=arguments)
+            twin = distspmd.lower(twin, schedule, machine=machine, arguments=arguments).sdfg
         except DistSPMDError:
             continue  # it cannot be split so
         key = str(distspmd.predict(twin).spaces) + _grids(twin)
@@ -267,7 +267,7 @@ def of_work(case: Case, comm: Any, schedule: dict[str, Any], rounds: int) -> OfW
     sdfg, work, received = None, [], 0.0
     if comm.rank == 0:
         sdfg = case.sdfg()
-        distspmd.lower(sdfg, schedule, arguments=case.arguments(sdfg))
+        sdfg = distspmd.lower(sdfg, schedule, arguments=case.arguments(sdfg)).sdfg
         work = [space.work for space in _record(sdfg).spaces]
         received = distspmd.predict(sdfg, COUNTED).communication
     with distspmd.compile(sdfg, comm) as program:

@@ -29,7 +29,7 @@ def ours(name: str, repeat: int) -> tuple[float, float] | None:
     comm = MPI.COMM_WORLD
     program = PROGRAMS[name]
     sdfg = numpy_program(program.program)
-    distspmd.lower(sdfg, program.schedule(comm.size), arguments=program.arguments)
+    sdfg = distspmd.lower(sdfg, program.schedule(comm.size), arguments=program.arguments).sdfg
     given, runs = drawn(name), []
     with distspmd.compile(sdfg, comm) as compiled:
         mine = {n: compiled.tile(n, array) for n, array in given.items()}

@@ -48,7 +48,7 @@ def main() -> None:
         for cache in ("first", "on disk"):
             start = time.perf_counter()
             sdfg = numpy_program(program)
-            distspmd.lower(sdfg, schedule)
+            sdfg = distspmd.lower(sdfg, schedule).sdfg
             parsed = time.perf_counter() - start
             with distspmd.compile(sdfg, comm) as ready:
                 for n, h in sizes:

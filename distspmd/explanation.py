@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def explain(lowered: Any) -> Explanation:
-    """Explain a lowering, the SDFG that carries it, or the program made of it.
+    """Explain a lowering, its SDFG, or the compiled program.
 
     Raises:
         ScheduleError: it is not lowered.
@@ -48,7 +48,7 @@ def explain(lowered: Any) -> Explanation:
         )
     raise ScheduleError(
         f"there is nothing to explain: {type(lowered).__name__} is not lowered. Pass what "
-        "distspmd.lower(sdfg, schedule) returned, or the SDFG afterwards."
+        "distspmd.lower(...) returned."
     )
 
 

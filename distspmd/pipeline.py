@@ -16,7 +16,6 @@ from distspmd.analysis.meanings import CARRIED, meanings_of
 from distspmd.dace_compat.carried import carry
 from distspmd.dace_compat.fast_graphs import quick_graphs
 from distspmd.dace_compat.settings import placed_by_us, rare_collections
-from distspmd.dace_compat.swap import swap_content
 from distspmd.errors import ArgumentError, ScheduleError, UnsupportedProgram, describe
 from distspmd.lowering import CONTEXT, Graphs, Lowering
 from distspmd.passes.align_maps import AlignMaps
@@ -114,7 +113,7 @@ def lower_numbers(
 ) -> Lowering:
     """Run all passes on an SDFG with numbers for sizes; see :func:`distspmd.lower`.
 
-    They rewrite a copy, whose content the SDFG takes at the end: a refusal changes nothing.
+    They rewrite a copy, which the record refers to; the SDFG itself stays as it is.
     """
     check_not_lowered(sdfg)
     twin = copy.deepcopy(sdfg)
@@ -129,9 +128,8 @@ def lower_numbers(
     )
     run_passes(compilation)
     assert compilation.lowering is not None
-    swap_content(sdfg, twin)
-    lowering = replace(compilation.lowering, graphs=Graphs(sdfg, original=twin))
-    carry(sdfg, lowering)
+    lowering = replace(compilation.lowering, graphs=Graphs(twin, original=sdfg))
+    carry(twin, lowering)
     return lowering
 
 
@@ -254,8 +252,8 @@ def check_not_lowered(sdfg: SDFG) -> None:
         )
     if CONTEXT in sdfg.arrays:
         raise ScheduleError(
-            f"{sdfg.name!r} is lowered already. Parse the program again, or keep a copy with "
-            "copy.deepcopy(sdfg) before the first lower, to try another schedule."
+            f"{sdfg.name!r} is lowered already. Pass the program that it was made of, which lower "
+            "leaves as it is, to try another schedule."
         )
     for node, _ in _nodes(sdfg):
         if isinstance(node, nodes.MapEntry) and node.map.schedule is dtypes.ScheduleType.MPI:

@@ -19,9 +19,8 @@ from dace import SDFG, dtypes
 import distspmd
 from distspmd import pipeline
 from distspmd.analysis.infer_sizes import Shape
-from distspmd.dace_compat.carried import carry
-from distspmd.errors import ArgumentError, ScheduleError
-from distspmd.lowering import Lowering, lowering_of
+from distspmd.errors import ArgumentError
+from distspmd.lowering import Lowering
 from distspmd.pipeline import list_spaces
 from distspmd.placement.argument_layouts import check_arguments, is_tile
 from distspmd.placement.schedule import resolve
@@ -84,17 +83,10 @@ class SymbolicLowering:
             ArgumentError: a symbol without a number, or a number without a symbol.
             ScheduleError, UnsupportedProgram, NoSolver: as of lower.
         """
-        lowering: Lowering = lowering_of(self.lowered(sizes))
-        return lowering
-
-    def lowered(self, sizes: Mapping[str, int]) -> SDFG:
-        """A copy of the program with numbers, lowered."""
         sdfg = with_sizes(self.sdfg, sizes)
         if self.search is not None:
-            lower_searched(sdfg, self.schedule, self.search, **self.options)
-        else:
-            pipeline.lower_numbers(sdfg, self.schedule, **self.options)
-        return sdfg
+            return lower_searched(sdfg, self.schedule, self.search, **self.options)
+        return pipeline.lower_numbers(sdfg, self.schedule, **self.options)
 
     @property
     def _table(self) -> Table:
@@ -127,7 +119,7 @@ class SymbolicLowering:
 def lower_symbols(
     sdfg: SDFG, schedule: Entries, options: Mapping[str, Any], search: Options | None = None
 ) -> SymbolicLowering:
-    """Check what can be checked before the sizes are known, and let the SDFG carry the rest.
+    """Check what can be checked before the sizes are known; the SDFG stays as it is.
 
     Args:
         sdfg: with symbols.
@@ -138,11 +130,6 @@ def lower_symbols(
         ScheduleError: the schedule or the arguments do not fit, or the SDFG is lowered already.
     """
     pipeline.check_not_lowered(sdfg)
-    if lowering_of(sdfg) is not None:
-        raise ScheduleError(
-            f"{sdfg.name!r} is lowered already. Parse the program again, or keep a copy with "
-            "copy.deepcopy(sdfg) before the first lower, to try another schedule."
-        )
     grids = resolve(schedule, list_spaces(sdfg))
     visible = [name for name, container in sdfg.arrays.items() if not container.transient]
     arguments = options["arguments"]
@@ -150,9 +137,7 @@ def lower_symbols(
         arguments = call_form_of(sdfg).as_inside(arguments)
     check_arguments(sdfg.name, visible, {} if arguments is None else arguments)
     pipeline.check_options(options["solvers"], options["machine"])
-    lowering = SymbolicLowering(copy.deepcopy(sdfg), grids, dict(options), symbols_of(sdfg), search)
-    carry(sdfg, lowering)
-    return lowering
+    return SymbolicLowering(copy.deepcopy(sdfg), grids, dict(options), symbols_of(sdfg), search)
 
 
 def with_sizes(sdfg: SDFG, sizes: Mapping[str, int]) -> SDFG:

@@ -34,12 +34,12 @@ def train(comm):
     images, labels = map(torch.from_numpy, load_digits(return_X_y=True))
     images = images.float() / 16
     (ours, _, step), (theirs, _, reference) = made(build), made(build)
-    sdfg = None
+    lowered = None
     if comm.rank == 0:
         sdfg = frontend.training_step(step, images[:BATCH], labels[:BATCH], name="digits")
         arguments = frontend.resident(sdfg)
-        distspmd.lower(sdfg, {"t_0_addmm": {"b": RANKS}}, arguments=arguments)
-    with distspmd.compile(sdfg, comm) as program:
+        lowered = distspmd.lower(sdfg, {"t_0_addmm": {"b": RANKS}}, arguments=arguments)
+    with distspmd.compile(lowered, comm) as program:
         for _ in range(STEPS):
             if comm.rank != 0:
                 program()

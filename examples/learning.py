@@ -43,13 +43,15 @@ class Training:
     def lowered(self, step: Callable[..., Tensor]) -> tuple[SDFG, Lowering]:
         """The step, traced and lowered."""
         sdfg = frontend.training_step(step, *self.batch())
-        return sdfg, distspmd.lower(sdfg, self.schedule)
+        lowering = distspmd.lower(sdfg, self.schedule)
+        return lowering.sdfg, lowering
 
     def searched(self, step: Callable[..., Tensor]) -> tuple[SDFG, Lowering]:
         """The same where no space is named, and tensors stay on the ranks as the schedule says."""
         sdfg = frontend.training_step(step, *self.batch())
         held = frontend.resident(sdfg, **self.schedule.held)
-        return sdfg, distspmd.lower(sdfg, ranks=self.schedule.mesh.size, arguments=held)
+        lowering = distspmd.lower(sdfg, ranks=self.schedule.mesh.size, arguments=held)
+        return lowering.sdfg, lowering
 
 
 def stepped(

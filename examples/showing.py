@@ -61,7 +61,8 @@ class Example:
         """The program, parsed and lowered."""
         sdfg = numpy_program(self.program, frontend=self.frontend)
         more = dict(self.lower) if self.schedule is not None else {**self.lower, "ranks": ranks}
-        return sdfg, distspmd.lower(sdfg, self.schedule, **more)
+        lowering = distspmd.lower(sdfg, self.schedule, **more)
+        return lowering.sdfg, lowering
 
 
 def searched(examples: Sequence[Example]) -> list[Example]:

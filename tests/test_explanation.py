@@ -56,8 +56,7 @@ def product(a: dace.float32[10, 8], b: dace.float32[8, 6]):
 @pytest.fixture(scope="module")
 def lowered() -> SDFG:
     sdfg = product.to_sdfg()
-    distspmd.lower(sdfg, {"_MatMult_": (2, 1, 2)})
-    return sdfg
+    return distspmd.lower(sdfg, {"_MatMult_": (2, 1, 2)}).sdfg
 
 
 @pytest.fixture(scope="module")

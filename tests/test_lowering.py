@@ -46,7 +46,8 @@ def lowered(
     program: dace.SDFG, schedule: dict[str, object], **options: bool
 ) -> tuple[dace.SDFG, Lowering]:
     sdfg = program.to_sdfg()
-    return sdfg, distspmd.lower(sdfg, schedule, **options)
+    lowering = distspmd.lower(sdfg, schedule, **options)
+    return lowering.sdfg, lowering
 
 
 def received(lowering: Lowering, rank: int) -> int:
@@ -171,10 +172,26 @@ def test_symbols_that_agree_on_all_ranks_are_constants() -> None:
     assert not lowering.uniform_symbols(3)
 
 
-def test_lowering_twice_is_refused() -> None:
-    sdfg, _ = lowered(product, {"_MatMult_": (2, 1, 1)})
-    with pytest.raises(ScheduleError, match="is lowered already"):
-        distspmd.lower(sdfg, {"_MatMult_": (2, 1, 1)})
+def test_what_is_lowered_is_a_new_object_and_the_program_stays_as_it_was() -> None:
+    sdfg = product.to_sdfg()
+    before = sdfg.to_json()
+    spaces = str(distspmd.iteration_spaces(sdfg))
+    first = distspmd.lower(sdfg, {"_MatMult_": (2, 1, 1)})
+    assert first.sdfg is not sdfg
+    assert first.original is sdfg
+    assert sdfg.to_json() == before
+    assert str(distspmd.iteration_spaces(sdfg)) == spaces
+    assert distspmd.lower(sdfg, {"_MatMult_": (2, 1, 1)}) == first
+    assert distspmd.lower(sdfg, {"_MatMult_": (1, 2, 1)}).schedule != first.schedule
+    assert distspmd.search(sdfg, 2).schedule
+    assert distspmd.lower(sdfg, {"_MatMult_": (2, 1, 1)}) == first
+
+
+def test_the_lowered_sdfg_itself_is_not_lowered_again() -> None:
+    lowering = distspmd.lower(product, {"__return": (2, 1, 1)})
+    for refuses in (distspmd.iteration_spaces, lambda sdfg: distspmd.lower(sdfg, {})):
+        with pytest.raises(ScheduleError, match=r"is lowered already. Pass the program that"):
+            refuses(lowering.sdfg)
 
 
 @dace.program

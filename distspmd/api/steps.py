@@ -14,7 +14,7 @@ from distspmd.execution import program as programs
 from distspmd.execution.program import Program
 from distspmd.execution.symbolic_program import SymbolicProgram
 from distspmd.layouts.mesh import Mesh
-from distspmd.lowering import Lowering, lowering_of
+from distspmd.lowering import Lowering
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
 from distspmd.runtime.launch.driver_ranks import ranks_here
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Source: TypeAlias = "SDFG | DaceProgram | Callable[..., Any]"
 """A program: an SDFG, a @dace.program, or a Python function whose annotations give the shapes."""
 Lowered: TypeAlias = "SDFG | Lowering | SymbolicLowering"
-"""What :func:`lower` returned, or the SDFG that it lowered."""
+"""What :func:`lower` returned, or its SDFG."""
 
 _NO_RANKS = (
     "lowered for one rank, for no ranks were started with this process: write "
@@ -59,9 +59,9 @@ def lower(
 ) -> Lowering | SymbolicLowering:
     """Turn a program into one that each rank of a communicator runs.
 
-    An SDFG is lowered in place, at once or not at all: a refusal leaves it as it was. A program
-    with symbolic sizes is checked as far as it can be before they are known; each call then lowers
-    it for the sizes of its arguments.
+    The program stays as it is: the result refers to a new SDFG. A program with symbolic sizes is
+    checked as far as possible before the sizes are known; each call then lowers it for the sizes of
+    its arguments.
 
     Args:
         program: an SDFG, or a function, which is parsed first; of symbolic sizes see docs/sizes.md.
@@ -96,7 +96,7 @@ def lower(
             the first call, ``"allow"`` says nothing, and ``"refuse"`` refuses them (docs/host.md).
 
     Returns:
-        The record of all decisions, which :func:`compile` takes; the SDFG carries it too.
+        The record of all decisions, which :func:`compile` takes; ``.sdfg`` is the lowered SDFG.
 
     Raises:
         ScheduleError: the schedule or the arguments do not fit, or the SDFG is lowered already.
@@ -226,7 +226,7 @@ def compile(
     One with symbolic sizes is compiled for the sizes of each call, when it comes first.
 
     Args:
-        lowered: what :func:`lower` returned, or the SDFG that it lowered; or a function that
+        lowered: what :func:`lower` returned, or its ``.sdfg``; or a function that
             returns it, ``lambda: distspmd.lower(f, schedule)``, which rank 0 alone calls: so the
             others start sooner, for they need not import DaCe. These may pass None.
         comm: an mpi4py communicator with at least ``lowering.ranks`` ranks; it is duplicated.
@@ -271,15 +271,12 @@ def compile(
 
 
 def _symbolic(lowered: Any) -> SymbolicLowering | None:
-    """The lowering of symbolic sizes that this is, or that an SDFG carries, if it is one."""
-    if "dace" not in sys.modules:
-        return None  # nobody can have made one
-    found = lowering_of(lowered)
+    """The lowering of symbolic sizes that this is, if it is one."""
     if "distspmd.symbolic_lowering" not in sys.modules:
-        return None
+        return None  # nobody can have made one
     from distspmd.symbolic_lowering import SymbolicLowering
 
-    return found if isinstance(found, SymbolicLowering) else None
+    return lowered if isinstance(lowered, SymbolicLowering) else None
 
 
 class Decorated:

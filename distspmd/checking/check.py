@@ -7,7 +7,6 @@ MPI.
 
 from __future__ import annotations
 
-import copy
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -338,7 +337,7 @@ def prepare_trial(
         ScheduleError: the grids need more ranks, and as for lower.
     """
     if lowering is None:
-        lowering = lower_numbers(copy.deepcopy(sdfg), schedule, **options)
+        lowering = lower_numbers(sdfg, schedule, **options)
     prove_program(lowering)
     built, lowering = build_for(
         lowering.sdfg, ranks, device=device or os.environ.get("DISTSPMD_DEVICE")

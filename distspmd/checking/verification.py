@@ -22,7 +22,7 @@ def verify(proved: Plan | Lowering | SDFG) -> None:
     reads a value that is older than the last write of it, on any rank.
 
     Args:
-        proved: a plan, what :func:`distspmd.lower` returned, or the SDFG that it lowered.
+        proved: a plan, what :func:`distspmd.lower` returned, or its SDFG.
 
     Raises:
         PlanError: names what is wrong first, with the rank and the box.

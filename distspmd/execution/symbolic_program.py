@@ -20,7 +20,7 @@ from distspmd.errors import ArgumentError, CompilationError, DistSPMDError, Sche
 from distspmd.execution import program
 from distspmd.execution.program import Program
 from distspmd.layouts.layout import Layout
-from distspmd.lowering import PlannedMemlet
+from distspmd.lowering import Lowering, PlannedMemlet
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.row_exchange import RowExchange
 from distspmd.runtime.calls.form import call_form_of
@@ -29,8 +29,6 @@ from distspmd.runtime.engine.engine import Statistics
 from distspmd.runtime.watch.agreement import Agreement, Call
 
 if TYPE_CHECKING:
-    from dace import SDFG
-
     from distspmd.analysis.infer_sizes import Shape
     from distspmd.symbolic_lowering import SymbolicLowering
 
@@ -140,11 +138,11 @@ class SymbolicProgram(Closing):
 
     def _made(self, sizes: Mapping[str, int], key: Sizes) -> Program:
         start = time.perf_counter()
-        sdfg: SDFG | None = None
+        lowering: Lowering | None = None
         error: Exception | None = None
         if self._lowering:
             try:
-                sdfg = self._lowering.lowered(sizes)
+                lowering = self._lowering.at(**sizes)
             except DistSPMDError as problem:
                 error = problem
             except Exception as problem:
@@ -154,7 +152,7 @@ class SymbolicProgram(Closing):
                 )
                 error.__cause__ = problem
         self._agreement.wait(error)
-        made = program.compile_together(self._agreement, sdfg, self._arithmetic, self._device)
+        made = program.compile_together(self._agreement, lowering, self._arithmetic, self._device)
         self.seconds[key] = time.perf_counter() - start
         return made
 

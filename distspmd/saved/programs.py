@@ -74,7 +74,7 @@ def to_bytes(lowered: Any) -> bytes:
     """A lowered program as bytes, which :func:`from_bytes` reads in any process.
 
     Args:
-        lowered: what :func:`distspmd.lower` returned, or the SDFG that it lowered.
+        lowered: what :func:`distspmd.lower` returned, or its SDFG.
 
     Raises:
         SavedError: it is not lowered, or has something that is code of somebody else.
@@ -110,7 +110,8 @@ def from_bytes(content: bytes) -> Lowering | SymbolicLowering:
     parts = unwrap(content)
     lowering, binding = _read(parts)
     if not isinstance(lowering, Lowering):
-        return _with_sdfg(lowering, _graph(parts["original"]))
+        symbolic: SymbolicLowering = replace(lowering, sdfg=_graph(parts["original"]))
+        return symbolic
     graphs = SavedGraphs(lowering, parts, binding)
     graphs.lowering = replace(lowering, graphs=graphs)
     return graphs.lowering
@@ -165,16 +166,13 @@ def is_saved_program(path: str) -> bool:
 # --- records in SDFGs ---
 
 
-def record_text(lowered: Lowering | SymbolicLowering) -> str:
+def record_text(lowered: Lowering) -> str:
     """The record alone as a text, which an SDFG carries where it is saved by itself."""
-    if isinstance(lowered, Lowering):
-        record: Any = (lowered, saved_of(carried_binding(lowered)))
-    else:
-        record = (_without_sdfg(lowered), _said(lowered.sdfg))
+    record = (lowered, saved_of(carried_binding(lowered)))
     return base64.b64encode(_wrapped(record, {})).decode()
 
 
-def carried_record(sdfg: SDFG) -> Lowering | SymbolicLowering | None:
+def carried_record(sdfg: SDFG) -> Lowering | None:
     """The lowering of an SDFG that was read from its own file; the SDFG carries it from now on.
 
     Raises:
@@ -187,18 +185,15 @@ def carried_record(sdfg: SDFG) -> Lowering | SymbolicLowering | None:
         return None
     try:
         parts = unwrap(base64.b64decode(str(block.as_string), validate=True))
-        lowering, rest = _read(parts)
+        lowering, binding = _read(parts)
     except (SavedError, binascii.Error) as problem:
         raise SavedError(f"the record of the lowering in the SDFG {sdfg.name!r}: {problem}.") from (
             None
         )
     del sdfg.global_code[RECORD]
-    if not isinstance(lowering, Lowering):
-        _say(sdfg, rest)
-        return _with_sdfg(lowering, sdfg)
-    if rest is not None:
-        bind(sdfg, rest)
-    found = replace(lowering, graphs=Graphs(sdfg))
+    if binding is not None:
+        bind(sdfg, binding)
+    found: Lowering = replace(lowering, graphs=Graphs(sdfg))
     carry(sdfg, found)
     return found
 
@@ -253,14 +248,6 @@ def _read(parts: Mapping[str, bytes]) -> tuple[Any, Any]:
 def _without_sdfg(lowering: SymbolicLowering) -> SymbolicLowering:
     search = lowering.search and replace(lowering.search, progress=None)
     return replace(lowering, sdfg=None, search=search)  # type: ignore[arg-type]  # it has its own
-
-
-def _with_sdfg(record: SymbolicLowering, sdfg: SDFG) -> SymbolicLowering:
-    from distspmd.dace_compat.carried import carry
-
-    found = replace(record, sdfg=sdfg)
-    carry(sdfg, found)
-    return found
 
 
 def _text(sdfg: SDFG) -> bytes:

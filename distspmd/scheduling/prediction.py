@@ -73,7 +73,7 @@ def predict(lowered: Any, machine: Machine | None = None) -> Prediction:
     """Predict the seconds of a run by part, by the model that :func:`distspmd.search` minimises.
 
     Args:
-        lowered: what :func:`distspmd.lower` returned, or the SDFG that carries it.
+        lowered: what :func:`distspmd.lower` returned, or its SDFG.
         machine: what messages, bytes and operations cost; that of the lowering where left out.
 
     Raises:
@@ -90,7 +90,7 @@ def predict(lowered: Any, machine: Machine | None = None) -> Prediction:
             "distspmd.predict(lowering.at(N=100))."
             if at
             else f"there is nothing to predict: {type(lowered).__name__} is not lowered. Pass what "
-            "distspmd.lower(sdfg, schedule) returned, or the SDFG afterwards."
+            "distspmd.lower(...) returned."
         )
     model = machine or found.machine
     moves = []

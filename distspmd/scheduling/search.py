@@ -197,7 +197,7 @@ def lower_searched(
     deterministic: bool = False,
     fuse: bool = True,
 ) -> Lowering:
-    """Search for what a schedule leaves open, and lower an SDFG in place."""
+    """Search for what a schedule leaves open, and lower an SDFG, which stays as it is."""
     check_options(solvers, machine)
     check_not_lowered(sdfg)
     machine = machine or Machine.measured()
@@ -232,7 +232,7 @@ def lower_searched(
     notice(f"{line}{' (kept from an earlier search)' * is_kept}", of=line)
     remarks = (*lowering.remarks, found.sentence)
     lowering = replace(lowering, remarks=remarks, searched=found.reason)
-    carry(sdfg, lowering)
+    carry(lowering.sdfg, lowering)
     return lowering
 
 

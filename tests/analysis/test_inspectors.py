@@ -16,7 +16,8 @@ from distspmd.solvers.exchange import Exchange
 
 def lowered(program, schedule):
     sdfg = program.to_sdfg()
-    return sdfg, distspmd.lower(sdfg, schedule)
+    lowering = distspmd.lower(sdfg, schedule)
+    return lowering.sdfg, lowering
 
 
 def fetched(program, schedule):

@@ -21,7 +21,7 @@ def check(case: Gradients, parsed: SDFG | None, comm: Any) -> str:
     sdfg, arguments = copy.deepcopy(parsed), {}
     if sdfg is not None:
         arguments = case.arguments()
-        distspmd.lower(sdfg, case.schedule if comm.size > 1 else {})
+        sdfg = distspmd.lower(sdfg, case.schedule if comm.size > 1 else {}).sdfg
     with distspmd.compile(sdfg, comm) as program:
         before = {name: value.copy() for name, value in arguments.items()}
         found = program(**arguments)

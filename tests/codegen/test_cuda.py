@@ -99,11 +99,11 @@ def programs_of(name: str) -> dict[str, Any]:
         return {label: example.lowered()[0] for label, example in first.items()}
     if name == "demo":
         sdfg = distspmd.frontend.numpy_program(module.perceptron)
-        distspmd.lower(sdfg, module.SCHEDULE)
+        sdfg = distspmd.lower(sdfg, module.SCHEDULE).sdfg
         return {name: sdfg}
     if name == "spmv":
         sdfg = distspmd.frontend.numpy_program(module.iterated)
-        distspmd.lower(sdfg, {"y": (4,)})
+        sdfg = distspmd.lower(sdfg, {"y": (4,)}).sdfg
         return {name: sdfg}
     return {name: module.lowered()}
 

@@ -36,7 +36,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unoptimised: None) ->
 
 def built() -> Build:
     sdfg = twice.to_sdfg()
-    lower(sdfg, {})
+    sdfg = lower(sdfg, {}).sdfg
     return build_for(sdfg, 1)[0]
 
 

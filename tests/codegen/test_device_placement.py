@@ -54,7 +54,7 @@ def rows_of_sums(row: dace.int64[9], col: dace.int32[20], val: dace.float64[20])
 
 def test_indices_that_are_checked_between_states_keep_a_map_on_the_host() -> None:
     sdfg = distspmd.frontend.numpy_program(rows_of_sums)
-    distspmd.lower(sdfg, {"__return": (4,)})
+    sdfg = distspmd.lower(sdfg, {"__return": (4,)}).sdfg
     _, placement = on_device(sdfg)
     said = {(space.place, space.remark) for space in placement.spaces}
     why = "its body calls distspmd_checked_index, which is compiled for the host"

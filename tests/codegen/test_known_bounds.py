@@ -92,7 +92,7 @@ def swept(a):
 
 def test_a_sweep_on_one_rank_writes_the_element_that_its_loops_name() -> None:
     sdfg = numpy_program(swept, np.ones((21, 21)))
-    distspmd.lower(sdfg, {})
+    sdfg = distspmd.lower(sdfg, {}).sdfg
     sdfg.replace_dict(getattr(sdfg, ATTRIBUTE).uniform_symbols(1))
     drop_known_bounds(sdfg)
     entries = (node for node, _ in sdfg.all_nodes_recursive() if isinstance(node, nodes.MapEntry))

@@ -24,7 +24,7 @@ from lowering.on_paper import problems
 import distspmd
 from distspmd.errors import DistSPMDError
 from distspmd.frontend import numpy_program
-from distspmd.lowering import ATTRIBUTE, Lowering
+from distspmd.lowering import Lowering
 from distspmd.runtime.calls.form import Result, call_form_of, contains_arrays
 from from_numpy.conditions import movements
 from from_numpy.corpus.registry import Case
@@ -146,7 +146,7 @@ class Lowered:
 
 
 def lower(parsed: SDFG, ranks: int, dimension: int = 0) -> Lowered:
-    """Lower a copy with all spaces split; spaces that are refused are left to follow others.
+    """Lower it with all spaces split; spaces that are refused are left to follow others.
 
     Raises:
         DistSPMDError: it is refused without any schedule as well.
@@ -154,11 +154,10 @@ def lower(parsed: SDFG, ranks: int, dimension: int = 0) -> Lowered:
     schedule = schedule_of(parsed, ranks, dimension)
     first = ""
     while True:
-        sdfg = copy.deepcopy(parsed)
         try:
-            distspmd.lower(sdfg, schedule)
-            return Lowered(sdfg, getattr(sdfg, ATTRIBUTE), first)
-        except DistSPMDError as error:
+            lowering = distspmd.lower(parsed, schedule)
+            return Lowered(lowering.sdfg, lowering, first)
+        except DistSPMDError as error:  # noqa: PERF203  rarely twice
             if not schedule:
                 raise
             first = first or str(error)

@@ -137,7 +137,7 @@ CASES: list[tuple[Any, Any, Any]] = [  # a program, a number at which it works, 
 
 def compiled(program: Any, a: float) -> Any:
     sdfg = numpy_program(program, X, a)
-    distspmd.lower(sdfg, {})
+    sdfg = distspmd.lower(sdfg, {}).sdfg
     return distspmd.compile(sdfg, MPI.COMM_WORLD)
 
 

@@ -242,7 +242,7 @@ def adds_in_a_loop(x, y):
 def test_indices_in_branches_and_loops_of_maps_are_checked_where_they_run(program: Any) -> None:
     inside, outside = np.append(np.random.default_rng(2).random(6), -1.0), np.ones(7)
     sdfg = numpy_program(program, *_arguments())
-    distspmd.lower(sdfg, {})
+    sdfg = distspmd.lower(sdfg, {}).sdfg
     ready = distspmd.compile(sdfg, MPI.COMM_WORLD)
     with pytest.raises(IndexError, match="index 7 is out of bounds for a dimension of 7"):
         ready(x=outside, y=np.zeros(7))

@@ -70,7 +70,7 @@ def test_exits_end_the_program_and_not_who_reads_it() -> None:
         return x * 2
 
     sdfg = numpy_program(checked, np.zeros(3))
-    distspmd.lower(sdfg, {})
+    sdfg = distspmd.lower(sdfg, {}).sdfg
     with distspmd.compile(sdfg, MPI.COMM_SELF) as program:
         assert (program(np.ones(3)) == 2).all()
         with pytest.raises(ProgramError, match=r"SystemExit: .*it is negative"):

@@ -42,7 +42,7 @@ def every_split(comm: MPI.Comm, kind: str) -> None:
     ]
     wanted, packed = step(x), 0
     for split in splits:
-        distspmd.lower(sdfg, split)
+        sdfg = distspmd.lower(sdfg, split).sdfg
         packed += _is_packed(sdfg)
         with distspmd.compile(sdfg, comm) as program:
             found = program(x) if comm.rank == 0 else program()

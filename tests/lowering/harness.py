@@ -53,9 +53,9 @@ class Case:
         return f"{self.program.f.__name__}[{grids}]-{self.ranks}"
 
     def lowered(self, sdfg: SDFG) -> SDFG:
-        """The parsed program, lowered in place."""
-        distspmd.lower(sdfg, self.schedule, machine=self.machine)
-        return sdfg
+        """The parsed program, lowered."""
+        found: SDFG = distspmd.lower(sdfg, self.schedule, machine=self.machine).sdfg
+        return found
 
     @property
     def machine(self) -> Machine:
@@ -145,7 +145,7 @@ def prepared(case: Case, calls: int = 2) -> Prepared:
     try:
         sdfg = parsed(case.program, case.frontend)
         drawn = [case.arguments(sdfg, seed) for seed in range(1, calls + 1)]
-        case.lowered(sdfg)
+        sdfg = case.lowered(sdfg)
         lowering = getattr(sdfg, ATTRIBUTE)
         problem = "; ".join(problems(lowering))
         if problem:

@@ -18,7 +18,7 @@ BYTES = "reinterpret_cast<const unsigned char &>"
 
 def code_of(function: Callable[..., Any], *examples: Any) -> str:
     sdfg = numpy_program(function, *examples)
-    distspmd.lower(sdfg, {})
+    sdfg = distspmd.lower(sdfg, {}).sdfg
     choose_implementations(sdfg, False)
     return str(sdfg.generate_code()[0].clean_code)
 

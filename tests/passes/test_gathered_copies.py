@@ -59,7 +59,8 @@ def schedule(sdfg: Any) -> dict[str, Any]:
 def lowered(function: Any, kind: str) -> tuple[Any, Lowering]:
     sdfg = parsed(function)
     weights = {name: kind for name in sdfg.arrays if name in WEIGHTS}
-    return sdfg, distspmd.lower(sdfg, schedule(sdfg), arguments=weights)
+    lowering = distspmd.lower(sdfg, schedule(sdfg), arguments=weights)
+    return lowering.sdfg, lowering
 
 
 def gathers(lowering: Lowering) -> list[str]:

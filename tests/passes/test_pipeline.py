@@ -339,7 +339,7 @@ def test_sequential_reductions_are_made_where_bits_shall_be_the_same() -> None:
     schedules = []
     for deterministic in (False, True):
         sdfg = accumulated.to_sdfg()
-        pipeline.lower_numbers(sdfg, {}, machine=Machine(), deterministic=deterministic)
+        sdfg = pipeline.lower_numbers(sdfg, {}, machine=Machine(), deterministic=deterministic).sdfg
         entries = [n for n, _ in sdfg.all_nodes_recursive() if isinstance(n, dace.nodes.MapEntry)]
         schedules.append(
             {entry.map.schedule for entry in entries if entry.map.label.startswith("accumulated")}

@@ -266,7 +266,7 @@ def test_a_stencil_of_five_points_exchanges_its_halo_without_corners_in_place():
         assert received == [8 * (a + b) for a, b in ((5, 4), (5, 4), (5, 4), (5, 4))]
     for memlet in inside:
         assert not any(step.traffic.copied.any() for step in memlet.solution.plan.steps)
-    assert not [name for name in sdfg.arrays if "copy" in name or "part" in name]
+    assert not [name for name in lowering.sdfg.arrays if "copy" in name or "part" in name]
 
 
 def test_a_stencil_follows_its_neighbour_over_the_inside_of_an_array():

@@ -92,8 +92,7 @@ def lowered(program: Any, options: dict[str, Any], given: dict[str, Any] | None)
         for space in distspmd.iteration_spaces(sdfg)
         if space.parameters
     }
-    distspmd.lower(sdfg, schedule, **options)
-    return sdfg
+    return distspmd.lower(sdfg, schedule, **options).sdfg
 
 
 def right(

@@ -81,7 +81,7 @@ def train(half, parameters):
         if comm.rank == 0:
             sdfg = frontend.training_step(ours[3], *inputs(0))
             held = frontend.resident(sdfg, parameters=parameters)
-            distspmd.lower(sdfg, frontend.data_parallel(comm.size), arguments=held)
+            sdfg = distspmd.lower(sdfg, frontend.data_parallel(comm.size), arguments=held).sdfg
         with distspmd.compile(sdfg, comm, device=DEVICE) as program:
             for number in range(5):
                 loss = program(*(inputs(number) if comm.rank == 0 else ()))

@@ -55,8 +55,7 @@ def prepared(made, kinds, device, split=0):
     held = frontend.resident(sdfg, **kinds)
     product = next(s for s in distspmd.iteration_spaces(sdfg) if s.name == "t_0_addmm")
     parts = {product.parameters[split]: comm.size}
-    distspmd.lower(sdfg, {"t_0_addmm": parts}, arguments=held)
-    return sdfg
+    return distspmd.lower(sdfg, {"t_0_addmm": parts}, arguments=held).sdfg
 
 
 def train(kinds, dtype=torch.float32):

@@ -86,8 +86,7 @@ def redistributions() -> None:
 
 def lowered(program: object, schedule: object) -> object:
     sdfg = program.to_sdfg()
-    distspmd.lower(sdfg, schedule)
-    return sdfg
+    return distspmd.lower(sdfg, schedule).sdfg
 
 
 def programs() -> None:

@@ -46,8 +46,7 @@ def lowered(name, schedule):
                 table[i, j] = out[i, j] + t
 
     sdfg = {"spmv": spmv, "scaled_rows": scaled_rows}[name].to_sdfg()
-    distspmd.lower(sdfg, schedule)
-    return sdfg
+    return distspmd.lower(sdfg, schedule).sdfg
 
 
 def rows_of(rank):

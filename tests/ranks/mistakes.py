@@ -151,7 +151,7 @@ def broken() -> dace.SDFG:
     import dace
 
     sdfg = numpy_program(scaled)
-    distspmd.lower(sdfg, {"x": (2,)})
+    sdfg = distspmd.lower(sdfg, {"x": (2,)}).sdfg
     for node, _ in sdfg.all_nodes_recursive():
         if isinstance(node, dace.nodes.Tasklet):
             node.code = dace.properties.CodeBlock("this is no C++;", dace.dtypes.Language.CPP)

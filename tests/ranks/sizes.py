@@ -60,7 +60,7 @@ def expect(text: str, call, kind=ArgumentError) -> None:
 
 sdfg = smoothed.to_sdfg() if comm.rank == 0 else None
 if sdfg:
-    lowering = distspmd.lower(sdfg, {"__return_0.2": (3,), "__return_1": (1, 3)})
+    sdfg = lowering = distspmd.lower(sdfg, {"__return_0.2": (3,), "__return_1": (1, 3)})
     print(lowering)
 symbolic_program.HEURISTICS = replace(HEURISTICS, programs_kept=2)
 with distspmd.compile(sdfg, comm) as program:
@@ -90,7 +90,7 @@ with distspmd.compile(sdfg, comm) as program:
     assert not any(counted.calls for _, counted in program.statistics())
 
 sdfg = powers.to_sdfg()
-distspmd.lower(sdfg, {"x": (3,)}, arguments={"x": "distributed"})
+sdfg = distspmd.lower(sdfg, {"x": (3,)}, arguments={"x": "distributed"})
 with distspmd.compile(sdfg, comm) as program:
     whole = np.arange(7, dtype=np.float32)
     mine = program.tile("x", whole, N=7, K=2)
@@ -99,7 +99,7 @@ with distspmd.compile(sdfg, comm) as program:
     np.testing.assert_array_equal(mine, 4 * program.tile("x", whole, N=7, K=2))
 
 sdfg = powers.to_sdfg()
-distspmd.lower(sdfg, {"x": (2,)})
+sdfg = distspmd.lower(sdfg, {"x": (2,)})
 with distspmd.compile(sdfg, comm) as program:
     for size, times in [(5, 3), (2, 1)]:
         values = np.arange(size, dtype=np.float32)
@@ -111,7 +111,7 @@ with distspmd.compile(sdfg, comm) as program:
     )
 
 sdfg = powers.to_sdfg()
-distspmd.lower(sdfg, {"x": (comm.size + 1,)})
+sdfg = distspmd.lower(sdfg, {"x": (comm.size + 1,)})
 expect("Start at least", lambda: distspmd.compile(sdfg, comm), ScheduleError)
 if comm.rank == 0:
     print("all sizes ran")

@@ -53,6 +53,7 @@ def train(kinds, split_updates):
         if split_updates:
             schedule |= {n: {"__b": comm.size} for n in frontend.parameters(sdfg)}
         lowering = distspmd.lower(sdfg, schedule, arguments=frontend.resident(sdfg, **kinds))
+        sdfg = lowering.sdfg
     with distspmd.compile(sdfg, comm) as program:
         for number in range(4):
             if number == 2:

@@ -141,7 +141,7 @@ def test_what_was_found_can_be_what_stays() -> None:
 
 
 def test_what_is_lowered_is_not_searched() -> None:
-    distspmd.lower(sdfg := chain(600), {})
+    sdfg = distspmd.lower(chain(600), {}).sdfg
     with pytest.raises(distspmd.ScheduleError, match="is lowered already"):
         distspmd.search(sdfg, 4)
 

@@ -40,7 +40,7 @@ def prepare(program: Program, ranks: int, folder: Path) -> tuple[Prepared, str]:
         found = "; ".join(problems(lowering))
         if found:
             return Prepared(None, [], found), "wrong"
-        build_for(sdfg, ranks, device=os.environ.get("DISTSPMD_DEVICE"))
+        build_for(lowering.sdfg, ranks, device=os.environ.get("DISTSPMD_DEVICE"))
     except DistSPMDError as error:
         return Prepared(None, [], f"{type(error).__name__}: {error}"), "refused"
     except Exception as error:
@@ -51,7 +51,7 @@ def prepare(program: Program, ranks: int, folder: Path) -> tuple[Prepared, str]:
         after = copy.deepcopy(given)
         with np.errstate(all="ignore"):
             data.append((given, function(**after), after))
-    return Prepared(sdfg, [(a, r, dict(b)) for a, r, b in data]), "right"
+    return Prepared(lowering.sdfg, [(a, r, dict(b)) for a, r, b in data]), "right"
 
 
 def main(file: str, folder: str, *seeds: str) -> None:

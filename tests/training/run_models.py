@@ -39,7 +39,7 @@ def train(model: Model, comm: Any) -> str:
     sdfg = None
     if comm.rank == 0:
         sdfg = frontend.training_step(step, *model.batch(), name=model.name)
-        distspmd.lower(sdfg, model.schedule(comm.size))
+        sdfg = distspmd.lower(sdfg, model.schedule(comm.size)).sdfg
     ctypes.CDLL(None).mallopt(M_PERTURB, 165)
     torch.manual_seed(5)
     worst = {}

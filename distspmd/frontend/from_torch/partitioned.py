@@ -28,6 +28,7 @@ from distspmd.frontend.from_torch.kept_programs import KeptProgram
 from distspmd.frontend.from_torch.optimizers import FirstStepDiffers
 from distspmd.frontend.from_torch.swapped_modules import running_as_written
 from distspmd.layouts.mesh import Mesh
+from distspmd.lowering import Lowering
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.runtime.calls.missing_result import elsewhere
 from distspmd.runtime.engine.collective_resource import Closing
@@ -291,11 +292,11 @@ class Partitioned(Closing):
                 notice(f"{self.name}: by an earlier process. {found[1].remarks[-1]}")
             return lambda: found
         sdfg = given.traced(self.name, self._varying)
-        self._lower(sdfg)
+        lowered = self._lower(sdfg).sdfg
 
         def make() -> Made:
-            built, lowering = build_for(sdfg, ranks, self._arithmetic, self._device)
-            binding = binding_of(sdfg)
+            built, lowering = build_for(lowered, ranks, self._arithmetic, self._device)
+            binding = binding_of(lowered)
             assert isinstance(binding, MemoryBinding)
             kept.keep(built, lowering, binding)
             self.not_kept = kept.reason
@@ -303,17 +304,16 @@ class Partitioned(Closing):
 
         return make
 
-    def _lower(self, sdfg: SDFG) -> None:
+    def _lower(self, sdfg: SDFG) -> Lowering:
         """Lower the program of a call; one that patterns do not split, all ranks compute alike."""
         if self._wanted is not None:
-            lower_searched(sdfg, self._entries, self._wanted, arguments=self._options)
-            return
+            return lower_searched(sdfg, self._entries, self._wanted, arguments=self._options)
         try:
-            pipeline.lower_numbers(sdfg, self._entries, arguments=self._options)
+            return pipeline.lower_numbers(sdfg, self._entries, arguments=self._options)
         except NothingSplit as problem:
             warn(f"{self.name}: {problem} All ranks compute all of it.")
             held = Schedule(held=getattr(self._entries, "held", {}))
-            pipeline.lower_numbers(sdfg, held, arguments=self._options)
+            return pipeline.lower_numbers(sdfg, held, arguments=self._options)
 
     def _run_in_torch(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The first step of an optimizer, where no other one does what it does."""

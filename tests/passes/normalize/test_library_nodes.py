@@ -76,6 +76,6 @@ def test_a_rank_that_has_nothing_runs_over_nothing() -> None:
     sdfg = numpy_program(turned_twice)
     lowered = distspmd.lower(sdfg, {"y": (2, 3, 1)})
     assert lowered.ranks == 6
-    maps = [n.map for n, _ in sdfg.all_nodes_recursive() if isinstance(n, nodes.MapEntry)]
+    maps = [n.map for n, _ in lowered.sdfg.all_nodes_recursive() if isinstance(n, nodes.MapEntry)]
     assert maps
     assert all(each.range.free_symbols for each in maps), "a range does not depend on the rank"
