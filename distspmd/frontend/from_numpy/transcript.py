@@ -18,6 +18,7 @@ from distspmd.errors import UnsupportedProgram
 from distspmd.expressions.ir import Expression, apply
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.frames import Frame, in_program
+from distspmd.frontend.from_numpy.nests import Nest
 from distspmd.frontend.from_numpy.reading_again import TableChanges
 from distspmd.frontend.from_numpy.values import INT64, Tensor
 from distspmd.frontend.from_numpy.words_of_cpp import is_word_of_cpp
@@ -163,6 +164,7 @@ class Transcript:
         given: those that are elements of a list whose content the run decides.
         handles: all lists whose content the run decides.
         needs: by their numbers, how many elements they may get; None where that has no bound.
+        nest: the loops that are being read, and the kinds of what they carry.
         loops: the most iterations of the loops around; None where that is not known.
         loop_nodes: the syntax of these loops.
         has_left_out: whether statements were left out that read lists without elements so far.
@@ -215,6 +217,7 @@ class Transcript:
     given: dict[int, Any] = field(default_factory=dict)
     handles: list[Any] = field(default_factory=list)
     needs: dict[int, Length | None] = field(default_factory=dict)
+    nest: Nest = field(default_factory=Nest)
     loops: list[Length | None] = field(default_factory=list)
     loop_nodes: list[Any] = field(default_factory=list)
     has_left_out: bool = False

@@ -17,6 +17,7 @@ import sympy
 from distspmd.frontend.from_numpy import run_types
 from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.kinds import is_whole, joined_type, joined_weak
+from distspmd.frontend.from_numpy.nests import Unsettled
 from distspmd.frontend.from_numpy.run_lists import RunList, RunTable
 from distspmd.frontend.from_numpy.syntax.absence import may_be_none, value_of
 from distspmd.frontend.from_numpy.syntax.alternatives import Wider, is_choice
@@ -113,32 +114,89 @@ def read_until_settled(
     Raises:
         CannotRoll: it cannot stay a loop.
     """
-    loop = Loop(node, stops, known_before=frozenset(interpreter.tracer.bounds))
-    before = Saved.of(interpreter)
+    tracer = interpreter.tracer
+    with tracer.nest.entered(node, tracer.frames) as known:
+        loop = Loop(node, stops, known, known_before=frozenset(tracer.bounds))
+        return _settled(interpreter, loop, read)
+
+
+def _settled(interpreter: Interpreter, loop: Loop, read: Callable[[Loop], Result]) -> Result:
+    """What reads a loop gives, in a pass over the nest that finds no new kinds of this loop."""
+    before, nest = Saved.of(interpreter), interpreter.tracer.nest
     loop.names_before = before.names
     attempts = 0
-    around = interpreter.tracer.frames[-1].loops
     while attempts < _ATTEMPTS:
+        nest.begin_pass()
         contents = [(holder, copy.copy(holder)) for holder, *_ in loop.entries]
-        is_settled, journal = False, None
-        around.append(loop)
+        is_done = False
         try:
-            loop.carried = _enter(interpreter, loop)
-            enter_links(interpreter.tracer, loop)
-            with watched(interpreter.tracer, Around.LOOP, loop.may_set()) as journal:
-                found = read(loop)
-            is_settled = True
-            return found
-        except (ReadLoopAgain, BoundAtTimes, CarryLink, CarryEntry) as problem:
-            learn(loop, problem, journal)
-            attempts += isinstance(problem, ReadLoopAgain)
+            found = _pass(interpreter, loop, read)
+            if loop.news:
+                nest.is_settled = False
+                loop.learn()
+                if nest.assumes:
+                    _assume(interpreter, loop)
+                    is_done = True
+            else:
+                is_done = nest.is_settled or not nest.is_outermost
+            if is_done:
+                return found
+            attempts += 1
+        except _Again as again:
+            attempts += again.is_of_kinds
+        except Unsettled:
+            if not nest.is_outermost:
+                raise
+            attempts += 1
+        except Exception:
+            if nest.is_settled:
+                raise
+            if not nest.is_outermost:
+                raise Unsettled from None
+            attempts += 1
         finally:
-            around.pop()
-            if not is_settled:
+            if not is_done:
                 for holder, content in contents:
                     refill(holder, content)
         before.restore(interpreter)
     raise CannotRoll("what the loop carries does not settle")
+
+
+class _Again(Exception):
+    """A loop is read again, with what it has learnt: of kinds, or of what it carries."""
+
+    def __init__(self, is_of_kinds: bool) -> None:
+        super().__init__()
+        self.is_of_kinds = is_of_kinds
+
+
+def _pass(interpreter: Interpreter, loop: Loop, read: Callable[[Loop], Result]) -> Result:
+    """Read a loop once.
+
+    Raises:
+        _Again: it has learnt what the next reading has to begin with.
+    """
+    tracer, around = interpreter.tracer, interpreter.tracer.frames[-1].loops
+    loop.news.clear()
+    journal = None
+    around.append(loop)
+    try:
+        loop.carried = _enter(interpreter, loop)
+        enter_links(tracer, loop)
+        with watched(tracer, Around.LOOP, loop.may_set()) as journal:
+            return read(loop)
+    except (ReadLoopAgain, BoundAtTimes, CarryLink, CarryEntry) as problem:
+        learn(loop, problem, journal)
+        raise _Again(isinstance(problem, ReadLoopAgain)) from None
+    finally:
+        around.pop()
+
+
+def _assume(interpreter: Interpreter, loop: Loop) -> None:
+    """Go on behind a loop with the kinds that it was found to need, without reading it again."""
+    for one in loop.carried:
+        one.holder[one.key] = one.before
+    loop.carried = _enter(interpreter, loop)
 
 
 def _enter(interpreter: Interpreter, loop: Loop) -> list[Carried]:
@@ -152,9 +210,9 @@ def _enter(interpreter: Interpreter, loop: Loop) -> list[Carried]:
         if name in variables
     ]
     for holder, key, name in (*every, *loop.entries):
-        if loop.kinds.get(name) == "free":
-            continue
         before = loop.firsts.get(name, holder[key])
+        if loop.kind_of(name, before) == "free":
+            continue
         value = place_of(interpreter, name, before, loop)
         if isinstance(value, list):
             own = loop.lists.setdefault(name, [])
@@ -168,20 +226,20 @@ def _enter(interpreter: Interpreter, loop: Loop) -> list[Carried]:
     return carried
 
 
-def _part_shared(carried: Sequence[Carried], kinds: dict[str, Any]) -> None:
+def _part_shared(loop: Loop) -> None:
     """Give variables that stood for one array, and that the loop binds anew, places of their own.
 
-    Raises:
-        ReadLoopAgain: there is one such.
+    Each in a pass of its own, since the others may stay then.
     """
-    for one in carried:
+    for one in loop.carried:
         place = one.value
-        if not isinstance(place, View) or one.name in kinds:
+        if not isinstance(place, View) or one.name in loop.kinds:
             continue
-        others = [c for c in carried if c is not one and isinstance(c.value, View)]
+        others = [c for c in loop.carried if c is not one and isinstance(c.value, View)]
         is_shared = any(c.value.container is place.container for c in others)
         if is_shared and not alike(place, one.now):
-            raise ReadLoopAgain(one.name, (place.dtype, place.weak, place.run_type is not None))
+            loop.news[one.name] = place.dtype, place.weak, place.run_type is not None
+            return
 
 
 def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[Any]]:
@@ -191,8 +249,9 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
         The condition that no flag is set, None if there is none, and the statements that come
         before the loop for it.
 
+    What is carried that needs another kind is noted in the loop.
+
     Raises:
-        ReadLoopAgain: the loop carries something of another kind.
         CannotRoll: a variable is no array or number, and changes.
     """
     tracer = interpreter.tracer
@@ -200,9 +259,9 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
     note_set_at_first(loop)
     refuse_lost_writes(tracer, loop.carried)
     loop.one_behind, first = leave_links(tracer, loop, written_in(tracer))
-    _part_shared(loop.carried, loop.kinds)
+    _part_shared(loop)
     moves: list[tuple[Any, Any]] = []
-    for one in loop.carried:
+    for one in [] if loop.news else loop.carried:
         now = one.now
         if now is ABSENT:
             continue
@@ -211,11 +270,15 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
             and one.name not in loop.stops
             and is_written_first(loop.node, one.name)
         )
-        if one.value is ABSENT:
-            if not is_free:
+        try:
+            if one.value is not ABSENT:
+                _leave(interpreter, loop, one, moves, is_free=is_free)
+            elif not is_free:
                 _check_stays(interpreter, loop, one, now)
-            continue
-        _leave(interpreter, loop, one, moves, is_free=is_free)
+        except ReadLoopAgain as again:
+            loop.news[again.name] = again.kind
+    if loop.news:
+        return None, []
     note_surely_set(loop, tracer.block)
     note_shared_records(tracer, loop.carried)
     loop.rebound = [(place, now) for place, now in moves if isinstance(place, RunList)]

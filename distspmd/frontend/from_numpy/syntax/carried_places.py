@@ -38,11 +38,11 @@ _LONGEST = 64
 
 def place_of(interpreter: Interpreter, name: str, before: Any, loop: Loop) -> Any:
     """What stands for a value in all iterations; ABSENT where it has to stay what it is."""
-    tracer, kind = interpreter.tracer, loop.kinds.get(name)
+    tracer, kind = interpreter.tracer, loop.kind_of(name, before)
     if is_choice(before) and not may_be_absent(before):
         return place_alternatives(interpreter, name, before, loop)
     if may_be_absent(before):
-        is_fixed = loop.kinds.get(name) == FIXED
+        is_fixed = kind == FIXED
         place = place_of if not is_fixed else _stays
         return place_choice(interpreter, name, before, lambda v: place(interpreter, name, v, loop))
     if kind == RECORD:

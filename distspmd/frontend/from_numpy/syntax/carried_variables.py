@@ -7,9 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from distspmd.frontend.from_numpy.kinds import is_whole
+from distspmd.frontend.from_numpy.nests import Kinds
 from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax.links import Alias
-from distspmd.frontend.from_numpy.syntax.variables import ABSENT
+from distspmd.frontend.from_numpy.syntax.variables import ABSENT, OneOf
+from distspmd.frontend.from_numpy.transcript import CannotRoll
+from distspmd.frontend.from_numpy.values import Tensor, View
 
 
 @dataclass
@@ -48,7 +52,10 @@ class Loop:
     Attributes:
         node: its syntax.
         stops: flags that end it.
+        known: the kinds that earlier readings have found, by the kinds at its entry.
         kinds: of the variables that it carries, where an earlier reading has found them.
+        at_entry: the kinds of these before it.
+        news: the kinds that this reading has found.
         entries: of lists and dictionaries that it carries: holder, key and name.
         lists: those that variables stand for in it, which it carries whole.
         carried: what it carries.
@@ -65,7 +72,10 @@ class Loop:
 
     node: ast.For | ast.While
     stops: Sequence[str]
+    known: Kinds = field(default_factory=Kinds)
     kinds: dict[str, Any] = field(default_factory=dict)
+    at_entry: dict[str, Any] = field(default_factory=dict)
+    news: dict[str, Any] = field(default_factory=dict)
     entries: list[tuple[Any, Any, str]] = field(default_factory=list)
     lists: dict[str, list[Any]] = field(default_factory=dict)
     carried: list[Carried] = field(default_factory=list)
@@ -79,6 +89,26 @@ class Loop:
     one_behind: list[Alias] = field(default_factory=list)
     names_before: set[str] = field(default_factory=set)
 
+    def kind_of(self, name: str, before: Any) -> Any:
+        """The kind of a variable, if one was found; it was something before the loop."""
+        entry = self.at_entry[name] = _kind_at_entry(before)
+        if name not in self.kinds and (name, entry) in self.known.found:
+            self.kinds[name] = self.known.found[name, entry]
+        return self.kinds.get(name)
+
+    def learn(self) -> None:
+        """Let the next reading begin with the kinds that this one has found.
+
+        Raises:
+            CannotRoll: this one began with them.
+        """
+        for name, kind in self.news.items():
+            if self.kinds.get(name) == kind:
+                raise CannotRoll(f"{name!r} changes its kind in the loop")
+            self.kinds[name] = kind
+            self.known.found[name, self.at_entry.get(name)] = kind
+        self.news.clear()
+
     def carried_names(self) -> set[Any]:
         """The variables that have places."""
         return {one.key for one in self.carried if one.value is not ABSENT}
@@ -89,3 +119,18 @@ class Loop:
         for values in self.lists.values():
             found |= {(id(values), n) for n in range(-len(values), len(values))}
         return found
+
+
+def _kind_at_entry(value: Any) -> Any:
+    """What the kind that a loop needs for a variable depends on, of its value before the loop."""
+    if isinstance(value, Tensor):
+        own = value.container.name if isinstance(value, View) else None
+        is_typed, is_masked = value.run_type is not None, value.mask is not None
+        return own, str(value.shape), str(value.dtype), value.weak, is_typed, is_masked
+    if is_whole(value):
+        return "whole"
+    if isinstance(value, OneOf):
+        return tuple(map(_kind_at_entry, value.values))
+    if isinstance(value, tuple | list):
+        return type(value), *map(_kind_at_entry, value)
+    return type(value)

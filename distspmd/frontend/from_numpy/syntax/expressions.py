@@ -29,6 +29,7 @@ from distspmd.frontend.from_numpy.run_types import choose_type
 from distspmd.frontend.from_numpy.subscripts import has_ellipsis
 from distspmd.frontend.from_numpy.syntax import (
     generators,
+    known_functions,
     known_values,
     list_changes,
     lists,
@@ -305,7 +306,10 @@ def _by_branches(run: Interpreter, node: ast.IfExp) -> Any:
 
 @expression(ast.Call)
 def _call(run: Interpreter, node: ast.Call) -> Any:
-    function = run.value(node.func)
+    try:
+        function = run.value(node.func)
+    except told_apart.ReadsEntry as entry:
+        return known_functions.called(run, node, entry, lambda f, part: _given(run, f, part))
     arguments: list[Any] = []
     for place, part in enumerate(node.args):
         if isinstance(part, ast.Starred):
@@ -377,7 +381,11 @@ def _attribute_node(run: Interpreter, node: ast.Attribute) -> Any:
         base = run.value(node.value.value)
         if isinstance(base, RunTable):
             return tables_of_lists.RowMethod(base, run.subscript(node.value.slice), node.attr)
-    return run.attribute(run.present(node.value), node.attr)
+    try:
+        base = run.present(node.value)
+    except told_apart.ReadsEntry as entry:
+        return known_functions.attribute(run, node, entry)
+    return run.attribute(base, node.attr)
 
 
 @expression(ast.Subscript)

@@ -24,9 +24,8 @@ def learn(loop: Loop, problem: Exception, journal: Any) -> None:
         CannotRoll: the last one knew of it.
     """
     if isinstance(problem, ReadLoopAgain):
-        if loop.kinds.get(problem.name) == problem.kind:
-            raise CannotRoll(f"{problem.name!r} changes its kind in the loop") from None
-        loop.kinds[problem.name] = problem.kind
+        loop.news = {problem.name: problem.kind}
+        loop.learn()
     elif isinstance(problem, CarryEntry) and problem.journal is journal:
         _carry_entries(loop, problem)
     elif isinstance(problem, BoundAtTimes) and problem.loop is loop:

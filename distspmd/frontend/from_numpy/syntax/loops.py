@@ -221,6 +221,7 @@ def _range_loop(
         _rolled(interpreter, node, over, value_of)
         return
     except CannotRoll as problem:
+        tracer.nest.check_settled()
         saved.restore(interpreter)
         tracer.node = node
         changed = problem.changed
@@ -238,6 +239,7 @@ def _range_loop(
             _peeled(interpreter, node, _Rest(over, value_of, str(problem)))
             return
     except (Refusal, RecursionError):  # what is refused of any may be known of each iteration
+        tracer.nest.check_settled()
         if not isinstance(length, int) or length > TRIED:
             raise
         saved.restore(interpreter)
@@ -297,6 +299,7 @@ def _by_arrays(
         _rolled(interpreter, node, twice, value_of, (0, over.step))
         rest = [end] if over.length % 2 else []
     except CannotRoll:
+        interpreter.tracer.nest.check_settled()
         saved.restore(interpreter)
         interpreter.tracer.node = node
         rest = [over.first]

@@ -62,11 +62,20 @@ class ReadsEntry(Refusal):
     Attributes:
         node: the expression that reads it.
         keys: all that the key may be; of an index also those from the end.
+        values: the entry of each.
+        key: what it is.
     """
 
-    def __init__(self, message: str, node: ast.Subscript, keys: list[tuple[Any, ...]]) -> None:
+    def __init__(
+        self,
+        message: str,
+        node: ast.Subscript,
+        keys: list[tuple[Any, ...]],
+        values: list[Any],
+        key: Any,
+    ) -> None:
         super().__init__(message)
-        self.node, self.keys = node, keys
+        self.node, self.keys, self.values, self.key = node, keys, values, key
 
 
 def refuse(run: Interpreter, choice: Undecided) -> NoReturn:
@@ -114,7 +123,8 @@ def look_for_entry(
         told = "one of several things, by a key that is not known before the run"
         if run.tracer.guarded:  # the statement would look for the key where Python does not
             run.tracer.refuse(told)
-        raise ReadsEntry(run.tracer.message(told), node, keys)
+        values = [base[k] for k in every]
+        raise ReadsEntry(run.tracer.message(told), node, keys, values, key)
 
 
 def look_for_text(run: Interpreter, node: ast.Subscript, base: Any, key: Any) -> None:
@@ -176,7 +186,7 @@ def read(run: Interpreter, node: ast.stmt, by: Callable[[Any, Any], None]) -> No
         return
     except ReadsChoice as problem:
         which = problem.choice.which
-        if run.told_apart >= DEEPEST or tracer.bounds.get(str(which)) != (0, 1):
+        if run.told_apart >= DEEPEST or saved.bounds.get(str(which)) != (0, 1):
             raise
         test: Any = sympy.Ne(which, 0)
         made: list[ast.stmt] = [ast.If(ast.Constant(test), [node], [node])]

@@ -85,10 +85,12 @@ def _tried(interpreter: Interpreter, node: StoppedWhile) -> CannotRoll | None:
     try:
         _rolled_while(interpreter, node)
     except CannotRoll as problem:
+        interpreter.tracer.nest.check_settled()
         saved.restore(interpreter)
         interpreter.tracer.node = node
         return problem
     except (Refusal, RecursionError):  # what is refused of any may be known of each iteration
+        interpreter.tracer.nest.check_settled()
         saved.restore(interpreter)
         interpreter.tracer.node = node
         if not _is_written_out(interpreter, node):
