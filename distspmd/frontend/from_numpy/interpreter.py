@@ -107,6 +107,7 @@ class Interpreter:
         self.depth, self.fixes_numbers = 0, fixes_numbers
         self.bodies: dict[tuple[ast.FunctionDef, tuple[str, ...]], list[ast.stmt]] = {}
         self.known_calls: dict[tuple[Any, ...], Any] = {}
+        self.sources: dict[Any, tuple[Any, list[str], int, str]] = {}
         self.stepped: dict[tuple[ast.FunctionDef, int], Any] = {}
         self.inlined: dict[ast.For, Any] = {}
         self.as_loops: dict[tuple[Any, ...], ast.FunctionDef] = {}
@@ -127,7 +128,9 @@ class Interpreter:
 
     def run_function(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
         """What a function of Python returns."""
-        node, lines, first, file = source_of(self.tracer, function)
+        code = getattr(function, "__code__", None)
+        source = self.sources.get(code) or source_of(self.tracer, function)
+        node, lines, first, file = self.sources[code] = source
         count_inner_call(self, function, file, first)
         known = globals_of(function)
         node = hosted_source(self, function, node, file)

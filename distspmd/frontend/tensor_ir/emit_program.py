@@ -139,15 +139,17 @@ def _declare_symbols(sdfg: SDFG, program: Block) -> None:
     """Sizes, and what loops and edges set."""
     types = _set_in(program)
     free = {*map(str, sdfg.free_symbols)}
-    _add_symbols(sdfg, dict.fromkeys(sorted(free), dtypes.int64) | types)
-    free |= {*map(str, sdfg.free_symbols)}  # DaCe finds more of those that are declared
+    if _add_symbols(sdfg, dict.fromkeys(sorted(free), dtypes.int64) | types):
+        free |= {*map(str, sdfg.free_symbols)}  # DaCe finds more of those that are declared
     begin_with(sdfg, sorted(free & {*types}))
 
 
-def _add_symbols(sdfg: SDFG, types: Mapping[str, Any]) -> None:
-    for name, dtype in types.items():
-        if name not in sdfg.symbols and name not in sdfg.arrays:
-            sdfg.add_symbol(name, dtype)
+def _add_symbols(sdfg: SDFG, types: Mapping[str, Any]) -> bool:
+    """Declare symbols; whether there were some that were not."""
+    names = [name for name in types if name not in sdfg.symbols and name not in sdfg.arrays]
+    for name in names:
+        sdfg.add_symbol(name, types[name])
+    return bool(names)
 
 
 def _set_in(block: Block) -> dict[str, Any]:
