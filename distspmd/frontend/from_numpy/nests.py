@@ -78,7 +78,6 @@ class Nest:
             self.passes += 1
             self.is_settled = True
 
-
     @contextmanager
     def entered(self, node: ast.stmt, frames: Sequence[Frame]) -> Iterator[Kinds]:
         """Read a loop, in the loops that are being read: the kinds of it."""

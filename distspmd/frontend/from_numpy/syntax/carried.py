@@ -121,7 +121,7 @@ def read_until_settled(
 
 
 def _settled(interpreter: Interpreter, loop: Loop, read: Callable[[Loop], Result]) -> Result:
-    """What reads a loop gives, in a pass over the nest that finds no new kinds of this loop."""
+    """What reads a loop gives, in a pass over the nest that is believed."""
     before, nest = Saved.of(interpreter), interpreter.tracer.nest
     loop.names_before = before.names
     attempts = 0
@@ -130,30 +130,12 @@ def _settled(interpreter: Interpreter, loop: Loop, read: Callable[[Loop], Result
         contents = [(holder, copy.copy(holder)) for holder, *_ in loop.entries]
         is_done = False
         try:
-            found = _pass(interpreter, loop, read)
-            if loop.news:
-                nest.is_settled = False
-                loop.learn()
-                if nest.assumes:
-                    _assume(interpreter, loop)
-                    is_done = True
-            else:
-                is_done = nest.is_settled or not nest.is_outermost
+            found, is_done = _pass(interpreter, loop, read)
             if is_done:
                 return found
             attempts += 1
         except _Again as again:
             attempts += again.is_of_kinds
-        except Unsettled:
-            if not nest.is_outermost:
-                raise
-            attempts += 1
-        except Exception:
-            if nest.is_settled:
-                raise
-            if not nest.is_outermost:
-                raise Unsettled from None
-            attempts += 1
         finally:
             if not is_done:
                 for holder, content in contents:
@@ -170,12 +152,29 @@ class _Again(Exception):
         self.is_of_kinds = is_of_kinds
 
 
-def _pass(interpreter: Interpreter, loop: Loop, read: Callable[[Loop], Result]) -> Result:
-    """Read a loop once.
+def _pass(
+    interpreter: Interpreter, loop: Loop, read: Callable[[Loop], Result]
+) -> tuple[Result, bool]:
+    """Read a loop once; and whether it need not be read again.
 
     Raises:
-        _Again: it has learnt what the next reading has to begin with.
+        _Again: the next reading has to begin with what the loop has learnt.
+        Unsettled: the same of the loop around.
     """
+    nest = interpreter.tracer.nest
+    try:
+        return _learning(interpreter, loop, read)
+    except _Again:
+        raise
+    except Exception:
+        if nest.is_settled:
+            raise
+        raise (_Again(True) if nest.is_outermost else Unsettled()) from None
+
+
+def _learning(
+    interpreter: Interpreter, loop: Loop, read: Callable[[Loop], Result]
+) -> tuple[Result, bool]:
     tracer, around = interpreter.tracer, interpreter.tracer.frames[-1].loops
     loop.news.clear()
     journal = None
@@ -184,12 +183,28 @@ def _pass(interpreter: Interpreter, loop: Loop, read: Callable[[Loop], Result]) 
         loop.carried = _enter(interpreter, loop)
         enter_links(tracer, loop)
         with watched(tracer, Around.LOOP, loop.may_set()) as journal:
-            return read(loop)
+            found = read(loop)
+        return found, _is_done(interpreter, loop)
     except (ReadLoopAgain, BoundAtTimes, CarryLink, CarryEntry) as problem:
         learn(loop, problem, journal)
         raise _Again(isinstance(problem, ReadLoopAgain)) from None
     finally:
         around.pop()
+
+
+def _is_done(interpreter: Interpreter, loop: Loop) -> bool:
+    """Whether a loop that was read has the kinds that it needs, or the nest is read again anyway.
+
+    Behind one that has not, its variables get these kinds.
+    """
+    nest = interpreter.tracer.nest
+    if not loop.news:
+        return nest.is_settled or not nest.is_outermost
+    nest.is_settled = False
+    loop.learn()
+    if nest.assumes:
+        _assume(interpreter, loop)
+    return nest.assumes
 
 
 def _assume(interpreter: Interpreter, loop: Loop) -> None:
