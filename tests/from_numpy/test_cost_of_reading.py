@@ -12,6 +12,9 @@ import pytest
 
 from distspmd.frontend import numpy_program
 from distspmd.frontend.from_numpy.interpreter import Interpreter
+from from_numpy.corpus.registry import Case
+from from_numpy.harness import on_paper
+from from_numpy.outcomes import RIGHT
 
 X, KEYS = np.arange(1, 6.0), np.array([0, 1, 2, 1, 0, 2, 1, 0])
 
@@ -25,15 +28,43 @@ def sums_in_nested_loops(depth: int) -> str:
     return "\n".join([*lines, "    return " + " + ".join(f"a{n}" for n in range(depth))])
 
 
-def sums_of_their_own(depth: int) -> str:
-    """Each loop begins the sum of the loop in it anew, and adds it to its own."""
-    lines = ["def f(x, keys):", "    a0 = 0"]
+CARRIED = {
+    "a sum": ("a@ = 0", "a@ = a@ + x[i@]", "s = s + a@"),
+    "a sum of some": (
+        "a@ = 0",
+        "if x[i@] > 3.0:\n    a@ = a@ + x[i@]\nelse:\n    a@ = a@ + 1",
+        "s = s + a@",
+    ),
+    "the last of some": (
+        "b@ = None",
+        "if x[i@] > 3.0:\n    b@ = x[i@]",
+        "if b@ is not None:\n    s = s + b@",
+    ),
+    "None at first": ("b@ = None", "b@ = x[i@]", "if b@ is not None:\n    s = s + b@"),
+    "an element of a list": ("c@ = [0, 1.0]", "c@[0] = c@[0] + x[i@]", "s = s + c@[0] + c@[1]"),
+    "an entry": ("c@ = {'a': 0}", "c@['a'] = c@['a'] + x[i@]", "s = s + c@['a']"),
+    "a pair": ("c@ = (0, 1)", "c@ = (c@[1], x[i@])", "s = s + c@[0]"),
+    "a part of an array": ("t@ = x", "t@ = t@[t@ > 2.0 + i@]", "s = s + t@.sum()"),
+}
+"""What each loop of a nest begins with, does before the loop in it, and does behind it."""
+
+
+def nest(what: str, depth: int) -> str:
+    """Loops in loops, each of which carries something whose kind an iteration decides."""
+    first, step, last = CARRIED[what]
+
+    def lines(text: str, level: int, inside: int) -> list[str]:
+        return ["    " * inside + line for line in text.replace("@", str(level)).split("\n")]
+
+    made = ["def f(x, keys):", "    s = 0.0"]
     for n in range(depth):
-        inside = "    " * (n + 1)
-        lines += [f"{inside}for i{n} in range(5):", f"{inside}    a{n} = a{n} + x[i{n}]"]
-        lines += [f"{inside}    a{n + 1} = 0"]
-    lines += ["    " * (n + 1) + f"a{n - 1} = a{n - 1} + a{n}" for n in range(depth - 1, 0, -1)]
-    return "\n".join([*lines, "    return a0"])
+        made += lines(first, n, n + 1)
+        made += lines(f"for i{n} in range(5):", n, n + 1)
+        made += lines(step, n, n + 2)
+    made += lines("s = s + x[0]", 0, depth + 1)
+    for n in range(depth - 1, -1, -1):
+        made += lines(last, n, n + 1)
+    return "\n".join([*made, "    return s"])
 
 
 def sums_in_nested_whiles(depth: int) -> str:
@@ -98,7 +129,7 @@ def attributes_by_keys(depth: int) -> str:
 
 
 LINEAR = [
-    *(sums_in_nested_loops, sums_of_their_own, sums_in_nested_whiles, calls_of_loops),
+    *(sums_in_nested_loops, sums_in_nested_whiles, calls_of_loops),
     *(functions_by_keys, functions_of_functions, attributes_by_keys),
 ]
 
@@ -138,6 +169,23 @@ def test_statements_are_read_as_often_whatever_is_around(
 ) -> None:
     counts = [read(text(depth))[0] for depth in (2, 4, 6)]
     assert counts[2] - counts[1] <= counts[1] - counts[0] + 4
+
+
+@pytest.mark.parametrize("what", [what for what in CARRIED if what != "a part of an array"])
+def test_nested_loops_are_read_as_often_as_one(
+    what: str, read: Callable[[str], tuple[int, Any]]
+) -> None:
+    counts = [read(nest(what, depth))[0] for depth in (2, 4, 6)]
+    assert counts[2] - counts[1] <= counts[1] - counts[0] + 4
+
+
+@pytest.mark.parametrize("what", CARRIED)
+def test_nested_loops_give_what_they_give_in_python(
+    what: str, read: Callable[[str], tuple[int, Any]]
+) -> None:
+    _, program = read(nest(what, 2))
+    outcome = on_paper(Case(what, program, "", "", lambda _: [X, KEYS], ()))
+    assert outcome.kind == RIGHT, outcome.reason
 
 
 def test_functions_are_read_once_for_each_call(read: Callable[[str], tuple[int, Any]]) -> None:

@@ -31,8 +31,10 @@ from distspmd.frontend.from_numpy.syntax.bindings import (
     is_read_unbound,
 )
 from distspmd.frontend.from_numpy.syntax.carried_records import has_parts, record_of
+from distspmd.frontend.from_numpy.syntax.carried_variables import First
 from distspmd.frontend.from_numpy.syntax.last_values import names_read
 from distspmd.frontend.from_numpy.syntax.variables import OneOf, readable
+from distspmd.frontend.from_numpy.syntax.varying import ReadLoopAgain
 from distspmd.frontend.from_numpy.transcript import CannotRoll, told
 from distspmd.frontend.from_numpy.values import INT64, Tensor, number
 from distspmd.frontend.tensor_ir.statements import Block, SetSymbol
@@ -150,6 +152,7 @@ def carry_absent(
     """Let a loop carry a flag of a variable that is None before it, or behind an iteration.
 
     Raises:
+        ReadLoopAgain: the same, with a first value that is none of this reading alone.
         BoundAtTimes: the loop is read again with it.
     """
     if name in loop.firsts or not (before is None or now is None or may_be_absent(now)):
@@ -159,6 +162,9 @@ def carry_absent(
     if before is None and (may_be_none(now) or _is_carried(now)):
         value = value_of(now) if may_be_none(now) else now
         first = none_or(name, _first(interpreter, loop, name, value), _YES)
+        is_whole_variable = any(one.name == name and one.before is None for one in loop.carried)
+        if is_whole_variable and _is_of_any_reading(first):
+            raise ReadLoopAgain(name, First(first))
         raise BoundAtTimes(loop, name, first)
     if before is not None and _is_carried(before):
         raise BoundAtTimes(loop, name, none_or(name, before, _NO))
@@ -187,6 +193,17 @@ def carry_choice(interpreter: Interpreter, loop: Loop, name: str, before: Any, n
             first = _first(interpreter, loop, name, leaf.value)
             reason = f"{name!r} is {told(known[0])} or {told(leaf.value)} here"
             raise BoundAtTimes(loop, name, OneOf(reason, _YES, (before, first)))
+
+
+def _is_of_any_reading(first: Any) -> bool:
+    """Whether a first value has no symbols that are those of one reading."""
+    if isinstance(first, OneOf):
+        return all(map(_is_of_any_reading, first.values))
+    if isinstance(first, tuple):
+        return all(map(_is_of_any_reading, first))
+    if isinstance(first, Tensor):
+        return all(isinstance(n, int) for n in first.shape)
+    return not has_data(first)
 
 
 def _is_rest(node: ast.For | ast.While) -> bool:

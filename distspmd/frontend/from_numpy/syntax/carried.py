@@ -23,6 +23,7 @@ from distspmd.frontend.from_numpy.syntax.absence import may_be_none, value_of
 from distspmd.frontend.from_numpy.syntax.alternatives import Wider, is_choice
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, is_written_first
 from distspmd.frontend.from_numpy.syntax.bound_at_times import (
+    FIXED,
     BoundAtTimes,
     carry_absent,
     carry_choice,
@@ -56,7 +57,6 @@ from distspmd.frontend.from_numpy.syntax.joined_arrays import (
     leave_links,
 )
 from distspmd.frontend.from_numpy.syntax.last_values import has_one_type, keep_last
-from distspmd.frontend.from_numpy.syntax.learned import learn
 from distspmd.frontend.from_numpy.syntax.moves import move_symbols, move_tensors
 from distspmd.frontend.from_numpy.syntax.mutation import Around, CarryEntry, refill, watched
 from distspmd.frontend.from_numpy.syntax.text_choices import moves_of_text, read_again_with
@@ -186,10 +186,47 @@ def _learning(
             found = read(loop)
         return found, _is_done(interpreter, loop)
     except (ReadLoopAgain, BoundAtTimes, CarryLink, CarryEntry) as problem:
-        learn(loop, problem, journal)
+        _learn(loop, problem, journal)
         raise _Again(isinstance(problem, ReadLoopAgain)) from None
     finally:
         around.pop()
+
+
+def _learn(loop: Loop, problem: Exception, journal: Any) -> None:
+    """Let the next reading of a loop know of what ended this one.
+
+    Raises:
+        CannotRoll: this one knew of it.
+    """
+    if isinstance(problem, ReadLoopAgain):
+        loop.news = {problem.name: problem.kind}
+        loop.learn()
+    elif isinstance(problem, CarryEntry) and problem.journal is journal:
+        _carry_entries(loop, problem)
+    elif isinstance(problem, BoundAtTimes) and problem.loop is loop:
+        loop.begin_with(problem.name, problem.first)
+        if problem.is_fixed:
+            loop.kinds[problem.name] = FIXED
+    elif isinstance(problem, CarryLink) and problem.loop is loop:
+        loop.links.append(problem.pair)
+    else:
+        raise problem
+
+
+def _carry_entries(loop: Loop, missing: CarryEntry) -> None:
+    """Let a loop carry an entry, and the arrays that are entries beside it."""
+    holder = missing.holder
+    keys = list(holder) if isinstance(holder, dict) else range(len(holder))
+    known = {(id(h), k) for h, k, _ in loop.entries}
+    key = missing.key
+    if not isinstance(holder, dict):
+        key %= len(holder)
+    name = missing.journal.name_of(holder)
+    for other in keys:
+        is_array = isinstance(holder[other], Tensor | np.ndarray | float)
+        is_array = is_array and is_carried(holder[other])
+        if (other == key or is_array) and (id(holder), other) not in known:
+            loop.entries.append((holder, other, f"{name}[{other!r}]"))
 
 
 def _is_done(interpreter: Interpreter, loop: Loop) -> bool:
@@ -200,11 +237,12 @@ def _is_done(interpreter: Interpreter, loop: Loop) -> bool:
     nest = interpreter.tracer.nest
     if not loop.news:
         return nest.is_settled or not nest.is_outermost
-    nest.is_settled = False
+    assumes = nest.assumes and loop.may_assume
     loop.learn()
-    if nest.assumes:
+    if assumes:
+        nest.is_settled = False
         _assume(interpreter, loop)
-    return nest.assumes
+    return assumes
 
 
 def _assume(interpreter: Interpreter, loop: Loop) -> None:
@@ -225,9 +263,9 @@ def _enter(interpreter: Interpreter, loop: Loop) -> list[Carried]:
         if name in variables
     ]
     for holder, key, name in (*every, *loop.entries):
-        before = loop.firsts.get(name, holder[key])
-        if loop.kind_of(name, before) == "free":
+        if loop.kind_of(name, holder[key]) == "free":
             continue
+        before = loop.firsts.get(name, holder[key])
         value = place_of(interpreter, name, before, loop)
         if isinstance(value, list):
             own = loop.lists.setdefault(name, [])

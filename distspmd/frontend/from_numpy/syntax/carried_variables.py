@@ -10,6 +10,7 @@ from typing import Any
 from distspmd.frontend.from_numpy.kinds import is_whole
 from distspmd.frontend.from_numpy.nests import Kinds
 from distspmd.frontend.from_numpy.run_lists import RunList
+from distspmd.frontend.from_numpy.syntax.alternatives import is_wider
 from distspmd.frontend.from_numpy.syntax.links import Alias
 from distspmd.frontend.from_numpy.syntax.variables import ABSENT, OneOf
 from distspmd.frontend.from_numpy.transcript import CannotRoll
@@ -43,6 +44,17 @@ class Carried:
             return self.holder[self.key]
         except LookupError:
             return ABSENT
+
+
+@dataclass(frozen=True, eq=False)
+class First:
+    """The kind of a variable that is None before a loop, and a value or None in it.
+
+    Attributes:
+        value: what it is at the head, with a value of the same kind for all readings.
+    """
+
+    value: Any
 
 
 @dataclass
@@ -92,8 +104,11 @@ class Loop:
     def kind_of(self, name: str, before: Any) -> Any:
         """The kind of a variable, if one was found; it was something before the loop."""
         entry = self.at_entry[name] = _kind_at_entry(before)
-        if name not in self.kinds and (name, entry) in self.known.found:
-            self.kinds[name] = self.known.found[name, entry]
+        kind = self.known.found.get((name, entry))
+        if isinstance(kind, First):
+            self.firsts.setdefault(name, kind.value)
+        elif kind is not None:
+            self.kinds.setdefault(name, kind)
         return self.kinds.get(name)
 
     def learn(self) -> None:
@@ -103,11 +118,37 @@ class Loop:
             CannotRoll: this one began with them.
         """
         for name, kind in self.news.items():
+            if isinstance(kind, First):
+                self.begin_with(name, kind.value)
+                self.known.found[name, type(None)] = kind
+                continue
             if self.kinds.get(name) == kind:
                 raise CannotRoll(f"{name!r} changes its kind in the loop")
             self.kinds[name] = kind
             self.known.found[name, self.at_entry.get(name)] = kind
         self.news.clear()
+
+    @property
+    def may_assume(self) -> bool:
+        """Whether what was found holds, however the loop is read: numbers of another type, None.
+
+        A loop that needs other places of arrays may turn out to be none, or to end otherwise.
+        """
+        return all(
+            isinstance(kind, First)
+            or (isinstance(kind, tuple) and not isinstance(self.at_entry.get(name), _Array))
+            for name, kind in self.news.items()
+        )
+
+    def begin_with(self, name: str, first: Any) -> None:
+        """Carry a variable from a first value.
+
+        Raises:
+            CannotRoll: it has another kind now.
+        """
+        if name in self.firsts and not is_wider(first, self.firsts[name]):
+            raise CannotRoll(f"{name!r} changes its kind in the loop")
+        self.firsts[name] = first
 
     def carried_names(self) -> set[Any]:
         """The variables that have places."""
@@ -121,12 +162,21 @@ class Loop:
         return found
 
 
+@dataclass(frozen=True)
+class _Array:
+    """The kind of an array at the entry of a loop."""
+
+    shape: str
+    of_numbers: tuple[Any, ...]
+
+
 def _kind_at_entry(value: Any) -> Any:
     """What the kind that a loop needs for a variable depends on, of its value before the loop."""
     if isinstance(value, Tensor):
         own = value.container.name if isinstance(value, View) else None
         is_typed, is_masked = value.run_type is not None, value.mask is not None
-        return own, str(value.shape), str(value.dtype), value.weak, is_typed, is_masked
+        of_numbers = own, str(value.dtype), value.weak, is_typed, is_masked
+        return _Array(str(value.shape), of_numbers) if value.ndim else of_numbers
     if is_whole(value):
         return "whole"
     if isinstance(value, OneOf):
