@@ -10,8 +10,7 @@ from random import Random
 
 import numpy as np
 
-from distspmd import Layout, Mesh
-from distspmd.layouts import intervals
+from distspmd.layouts import Layout, Mesh, intervals
 from distspmd.layouts.layout import Partial, Split
 
 Axes = tuple[str, ...]  # of one dimension, minor first

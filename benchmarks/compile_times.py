@@ -239,7 +239,7 @@ def product(ranks: int) -> Callable[[], Any]:
 def gather(ranks: int) -> Callable[[], Any]:
     """Tiles of all ranks on all ranks: the plan, and its proof."""
     import distspmd
-    from distspmd import Layout, Mesh
+    from distspmd.layouts import Layout, Mesh
     from distspmd.plans.verifier import verify
 
     mesh = Mesh(x=ranks)

@@ -30,7 +30,7 @@ def main() -> None:
     """Print seconds of a call, the best and the median of 15 runs."""
     comm, x = MPI.COMM_WORLD, np.ones(8)
 
-    def lowered() -> distspmd.Lowering:
+    def lowered() -> distspmd.lowering.Lowering:
         spaces = distspmd.iteration_spaces(distspmd.frontend.numpy_program(program, x))
         split = {s.name: (comm.size,) for s in spaces if s.parameters[0] != "__once"}
         schedule = split if comm.size > 1 else {}

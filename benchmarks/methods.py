@@ -19,9 +19,8 @@ from cases import Case, operand, values
 from mpi4py import MPI
 
 import distspmd
-from distspmd import Layout
 from distspmd.errors import LayoutError
-from distspmd.layouts import intervals
+from distspmd.layouts import Layout, intervals
 from distspmd.layouts.notations import placements, spec
 
 Box = intervals.Box
@@ -61,7 +60,7 @@ def ours(comm: Any, case: Case, tiles: Tiles) -> Prepared:
 
 def shared(comm: Any, case: Case, tiles: Tiles) -> Prepared:
     """Ours, of tiles in memory that the ranks share."""
-    mine = [distspmd.allocate(comm, tile.shape, tile.dtype) for tile in tiles]
+    mine = [distspmd.runtime.allocate(comm, tile.shape, tile.dtype) for tile in tiles]
     mine[0][...] = tiles[0]
     return ours(comm, case, mine)
 

@@ -95,7 +95,7 @@ def on_device(device: str) -> tuple[float, float]:
         return (time.thread_time() - start) / repeat
 
     program = distspmd.compile(lowered, MPI.COMM_WORLD, device=device)
-    x, y = (distspmd.DeviceArray.of(np.ones(64), device) for _ in range(2))
+    x, y = (distspmd.runtime.DeviceArray.of(np.ones(64), device) for _ in range(2))
     held = [program(x=x, y=y)]  # a result lives until the next one is there
 
     def call() -> None:

@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 
 import distspmd
-from distspmd import Layout, Mesh
 from distspmd.errors import PlanError
+from distspmd.layouts import Layout, Mesh
 from distspmd.planning.random_problems import random_problem
 from distspmd.plans.collectives import StepKind
 from distspmd.plans.machine import Machine

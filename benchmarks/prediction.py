@@ -128,10 +128,10 @@ def _grids(sdfg: Any) -> str:
     return str(_record(sdfg).schedule)
 
 
-def _record(sdfg: Any) -> distspmd.Lowering:
+def _record(sdfg: Any) -> distspmd.lowering.Lowering:
     from distspmd.lowering import ATTRIBUTE
 
-    record: distspmd.Lowering = getattr(sdfg, ATTRIBUTE)
+    record: distspmd.lowering.Lowering = getattr(sdfg, ATTRIBUTE)
     return record
 
 

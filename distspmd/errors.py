@@ -11,6 +11,46 @@ import numpy as np
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
+__all__ = [
+    "ArgumentError",
+    "CacheError",
+    "CheckError",
+    "CompilationError",
+    "DeviceError",
+    "DisagreementError",
+    "DistSPMDError",
+    "LaunchError",
+    "LayoutError",
+    "MeshError",
+    "MissingResultError",
+    "NoAssignment",
+    "NoSchedule",
+    "NoSolver",
+    "NothingSplit",
+    "PlanError",
+    "PluginError",
+    "ProgramArithmeticError",
+    "ProgramAssertionError",
+    "ProgramAttributeError",
+    "ProgramError",
+    "ProgramIndexError",
+    "ProgramKeyError",
+    "ProgramLinAlgError",
+    "ProgramNameError",
+    "ProgramOverflowError",
+    "ProgramRuntimeError",
+    "ProgramTypeError",
+    "ProgramUnboundLocalError",
+    "ProgramValueError",
+    "ProgramWarning",
+    "ProgramZeroDivisionError",
+    "SavedError",
+    "ScheduleError",
+    "ScheduleWarning",
+    "ToolchainError",
+    "UnsupportedProgram",
+]
+
 
 class DistSPMDError(Exception):
     """Root of every error that distspmd raises on purpose."""
@@ -76,7 +116,7 @@ class ArgumentError(DistSPMDError):
     """A missing, misshapen or mistyped argument; raised on all ranks before work starts."""
 
 
-class ResultElsewhere(ArgumentError):
+class MissingResultError(ArgumentError):
     """A result is used on a rank that has not got it; says where it is, and what to write.
 
     Attributes:

@@ -28,6 +28,8 @@ from distspmd.runtime.calls.form import CallForm
 from distspmd.schedule import Axes, Holding, OnMesh, Schedule
 from distspmd.tables import Table, as_html, as_text
 
+__all__ = ["Lowering"]
+
 ATTRIBUTE = "_distspmd_lowering"
 """Name under which a lowered SDFG carries its lowering."""
 _MUCH = 0.5

@@ -215,7 +215,7 @@ def check_options(solvers: object, machine: object, what: str = "lower") -> None
                     "distspmd.solvers.SOLVERS, such as distspmd.solvers.exchange.Exchange()."
                 )
     if machine is not None and not isinstance(machine, Machine):
-        raise ArgumentError(f"{what}: machine={describe(machine)} is no distspmd.Machine.")
+        raise ArgumentError(f"{what}: machine={describe(machine)} is no distspmd.plans.Machine.")
 
 
 def run_passes(compilation: Compilation, stop_after: str | None = None) -> None:

@@ -29,6 +29,8 @@ from distspmd.schedule import Entries, Grid
 from distspmd.scheduling.search import Options, lower_searched
 from distspmd.tables import Table, as_html, as_text
 
+__all__ = ["SymbolicLowering"]
+
 
 @dataclass(frozen=True)
 class SymbolicLowering:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import distspmd
-from distspmd import launch, launched_ranks
+from distspmd import launch
+from distspmd.runtime import launched_ranks
 
 if TYPE_CHECKING:  # the ranks that run a program need no DaCe
     import dace

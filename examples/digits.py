@@ -15,7 +15,8 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 import distspmd
-from distspmd import frontend, launch, launched_ranks
+from distspmd import frontend, launch
+from distspmd.runtime import launched_ranks
 
 STEPS, BATCH, TRAINED, RANKS = 300, 128, 1300, 4
 

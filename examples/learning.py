@@ -17,7 +17,9 @@ from showing import on_device
 from torch import Tensor, nn
 
 import distspmd
-from distspmd import Lowering, frontend, launch, launched_ranks
+from distspmd import frontend, launch
+from distspmd.lowering import Lowering
+from distspmd.runtime import launched_ranks
 
 if TYPE_CHECKING:  # the ranks that run a program need no DaCe
     from dace import SDFG
@@ -38,7 +40,7 @@ class Training:
 
     build: Callable[[], Trained]
     batch: Callable[[], tuple[Tensor, ...]]
-    schedule: distspmd.Patterns
+    schedule: distspmd.schedule.Patterns
 
     def lowered(self, step: Callable[..., Tensor]) -> tuple[SDFG, Lowering]:
         """The step, traced and lowered."""

@@ -16,7 +16,8 @@ from learning import made
 from showing import on_device
 
 import distspmd
-from distspmd import frontend, launch, launched_ranks
+from distspmd import frontend, launch
+from distspmd.runtime import launched_ranks
 
 SMALL = "--small" in sys.argv
 LAYERS, STEPS, WIDTH = (1, 6, 32) if SMALL else (3, 60, 64)

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 import distspmd
-from distspmd import Lowering, launch, launched_ranks
+from distspmd import launch
 from distspmd.frontend import numpy_program
+from distspmd.lowering import Lowering
+from distspmd.runtime import launched_ranks
 
 SMALL = "--small" in sys.argv
 """Whether sizes that take no time were asked for."""
@@ -99,7 +101,7 @@ def show(example: Example, comm: Any) -> bool:
         start = time.perf_counter()
         result = program(**mine)
         seconds = time.perf_counter() - start
-        if result is not None and not isinstance(result, distspmd.Elsewhere):
+        if result is not None and not isinstance(result, distspmd.runtime.MissingResult):
             mine["__return"] = result
         differences = [
             _difference(mine[name], tile, np.abs(array).max() or 1)

@@ -17,7 +17,8 @@ import numpy as np
 from showing import SMALL, on_device
 
 import distspmd
-from distspmd import launch, launched_ranks
+from distspmd import launch
+from distspmd.runtime import launched_ranks
 
 B, H, S, T = (3, 4, 6, 64) if SMALL else (8, 16, 512, 512)
 LANES = 32

@@ -20,7 +20,13 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/api.md"
-NAMESPACES = ("distspmd", "distspmd.frontend", "distspmd.plans")
+NAMESPACES = tuple(
+    f"distspmd{name and f'.{name}'}"
+    for name in (
+        *("", "layouts", "schedule", "frontend", "errors", "plans", "lowering"),
+        *("symbolic_lowering", "api", "execution", "scheduling", "runtime", "driver", "analysis"),
+    )
+)
 
 HEAD = """\
 # API reference

@@ -65,7 +65,7 @@ def test_a_refused_lower_leaves_the_sdfg_as_it_was(schedule: Any) -> None:
 def test_a_schedule_may_name_nodes_of_the_sdfg() -> None:
     sdfg = tripled.to_sdfg()
     (space,) = distspmd.iteration_spaces(sdfg)
-    with pytest.raises(distspmd.ScheduleError):
+    with pytest.raises(distspmd.errors.ScheduleError):
         distspmd.lower(sdfg, {space.node: (2, 2)})
     assert distspmd.lower(sdfg, {space.node.map: (4,)}).ranks == 4
 
@@ -100,6 +100,23 @@ def test_the_record_knows_its_sdfg_until_it_travels() -> None:
     assert pickle.loads(pickle.dumps(lowering)).sdfg is None
 
 
+PACKAGES = """
+    analysis api driver errors execution frontend layouts lowering plans runtime schedule
+    scheduling symbolic_lowering
+"""
+"""Those with public names of their own."""
+
+
+def test_the_top_has_few_names_and_all_public_names_are_there() -> None:
+    assert len(distspmd.__all__) <= 20
+    for package in (distspmd, *(getattr(distspmd, name) for name in PACKAGES.split())):
+        assert len({*package.__all__}) == len(package.__all__)
+        for name in package.__all__:
+            assert not inspect.ismodule(getattr(package, name))
+        with pytest.raises(AttributeError, match="has no attribute 'Found'"):
+            package.Found  # noqa: B018
+
+
 def imports(code: str) -> Iterator[str]:
     """Names of distspmd that code imports, and modules that it imports names from."""
     for node in ast.walk(ast.parse(code)):
@@ -112,9 +129,9 @@ def test_docs_and_examples_import_what_is_exported(root: Path) -> None:
     for page in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
         blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
         codes[page] = "\n".join(block for block in blocks if _parses(block))
-    public = {f"distspmd.{name}" for name in (*distspmd.__all__, "frontend")}
-    for rooms in (distspmd.frontend, distspmd.plans):
-        public |= {f"{rooms.__name__}.{name}" for name in rooms.__all__}
+    public = {f"distspmd.{name}" for name in (*distspmd.__all__, "frontend", "saved")}
+    for name in PACKAGES.split():
+        public |= {f"distspmd.{name}.{each}" for each in getattr(distspmd, name).__all__}
     private = {
         file.name: wrong for file, code in codes.items() if (wrong := {*imports(code)} - public)
     }

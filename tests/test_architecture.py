@@ -19,7 +19,7 @@ TOP = """
 # A module imports only modules of its own row and of the rows above it. A package stands for all
 # modules below it. `distspmd/__init__.py` knows all.
 ORDER = """
-    errors
+    errors lazy
     cache tables charts expressions wcsp
     layouts
     plans

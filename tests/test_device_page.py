@@ -52,7 +52,7 @@ with program:
 AS_TOLD = """
 if comm.rank == 0:
     assert np.array_equal(result, 2 * numpy_array)
-    assert isinstance(y, distspmd.DeviceArray)
+    assert isinstance(y, distspmd.runtime.DeviceArray)
     assert np.array_equal(y.numpy(), result)
     print("all is right")
 """

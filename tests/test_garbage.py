@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import distspmd
-from distspmd import Layout, Machine, Mesh, Partial, Redistribution, Split
 from distspmd.cli import options
 from distspmd.errors import DistSPMDError
-from distspmd.layouts import notations, reductions
+from distspmd.layouts import Layout, Mesh, Partial, Split, notations, reductions
 from distspmd.layouts.layout import MOST_ELEMENTS
+from distspmd.plans import Machine, Redistribution
 
 MESH = Mesh(x=2, y=3)
 LAYOUT = Layout.parse("[3{x}6, 2{y}6]", MESH)
@@ -119,7 +119,7 @@ def test_plans(
     tried(distspmd.plan, LAYOUT, LAYOUT, machine=machine)
     tried(Redistribution, source, target, dtype)
     tried(distspmd.verify, source)
-    tried(distspmd.simulate, source, target)
+    tried(distspmd.plans.simulate, source, target)
 
 
 @dace.program

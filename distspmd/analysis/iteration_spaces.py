@@ -26,8 +26,7 @@ from dace.sdfg import nodes
 from dace.sdfg import utils as sdfg_utils
 
 import distspmd.nodes.reduce  # noqa: F401  (registers its expansion)
-from distspmd.analysis.meanings import dimensions_of, meanings_of
-from distspmd.analysis.node_accesses import (
+from distspmd.analysis.declared_accesses import (
     PURE,
     add_stated,
     add_whole,
@@ -35,6 +34,7 @@ from distspmd.analysis.node_accesses import (
     runs_as_it_is,
     stated_by,
 )
+from distspmd.analysis.meanings import dimensions_of, meanings_of
 from distspmd.dace_compat.exact_ranges import exact
 from distspmd.dace_compat.settings import quiet
 from distspmd.errors import UnsupportedProgram

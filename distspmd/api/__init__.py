@@ -3,6 +3,13 @@
 All ranks import this package, but one parses and lowers: DaCe is imported where it is used.
 """
 
-from distspmd.api.steps import compile, iteration_spaces, lower, search
+from typing import TYPE_CHECKING
 
-__all__ = ["compile", "iteration_spaces", "lower", "search"]
+from distspmd.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from distspmd.api.partitioned_function import PartitionedFunction
+
+__all__ = ["PartitionedFunction"]
+
+__getattr__ = lazy_names(__name__, {"PartitionedFunction": "distspmd.api.partitioned_function"})

@@ -139,7 +139,7 @@ class PartitionedFunction(steps.Decorated):
         functools.update_wrapper(self, _python_function(function))
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Run the function on all ranks; see :meth:`distspmd.Program.__call__` for what they get.
+        """Run the function on all ranks, which get what :class:`distspmd.execution.Program` says.
 
         Raises:
             ArgumentError: on all ranks, before anything runs.

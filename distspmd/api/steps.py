@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dace.frontend.python.parser import DaceProgram
 
     from distspmd.analysis.iteration_spaces import IterationSpaces
-    from distspmd.scheduling.found import Found
+    from distspmd.scheduling.result import SearchResult
     from distspmd.symbolic_lowering import SymbolicLowering
 
 Source: TypeAlias = "SDFG | DaceProgram | Callable[..., Any]"
@@ -43,7 +43,7 @@ _NO_RANKS = (
 
 def lower(
     program: Source,
-    schedule: Entries | Found | str | os.PathLike[str] | None = None,
+    schedule: Entries | SearchResult | str | os.PathLike[str] | None = None,
     *,
     ranks: int | None = None,
     memory: int | str | None = None,
@@ -152,14 +152,14 @@ def search(
     *,
     machine: Machine | None = None,
     memory: int | str | None = None,
-    fixed: Entries | Found | str | os.PathLike[str] | None = None,
+    fixed: Entries | SearchResult | str | os.PathLike[str] | None = None,
     arguments: Mapping[str, Holding] | None = None,
     seconds: float = 60.0,
     tied: bool | None = None,
     mesh: Mesh | Mapping[str, int] | None = None,
     fuse: bool = True,
     progress: Callable[[float, float, float], None] | None = None,
-) -> Found:
+) -> SearchResult:
     """Search for the schedule of least predicted time; the program stays as it is.
 
     Args:

@@ -22,7 +22,7 @@ from distspmd.execution.program import Program
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import Lowering
-from distspmd.runtime.calls.missing_result import Elsewhere
+from distspmd.runtime.calls.missing_result import MissingResult
 
 Arguments = dict[str, Any]
 Tile = NDArray[Any]
@@ -69,7 +69,7 @@ def _results(results: Any) -> Arguments:
     named = {"__return": results}
     if isinstance(results, tuple):
         named = {f"__return_{n}": result for n, result in enumerate(results)}
-    return {name: each for name, each in named.items() if not isinstance(each, Elsewhere)}
+    return {name: each for name, each in named.items() if not isinstance(each, MissingResult)}
 
 
 def perform(trial: Trial, comm: Any, sets: Sets, runs: int) -> tuple[Run, ...]:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from distspmd.checking.check import Checked
     from distspmd.lowering import Lowering
-    from distspmd.scheduling.found import Found
+    from distspmd.scheduling.result import SearchResult
     from distspmd.symbolic_lowering import SymbolicLowering
 
 _PROGRAM = "file.py:function, also a decorated one; see --arg for one without annotations"
@@ -379,7 +379,7 @@ def _search(options: argparse.Namespace) -> int:
 
 def _found(
     options: argparse.Namespace, asked: Asked, memory: str | None = None, seconds: float = 60.0
-) -> Found:
+) -> SearchResult:
     """What a search finds; it says how far it is on a terminal."""
     return distspmd.search(
         _parsed(options, asked),

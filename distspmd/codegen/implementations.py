@@ -10,7 +10,7 @@ from dace import SDFG, SDFGState
 from dace.libraries import standard
 from dace.sdfg import nodes
 
-from distspmd.analysis.node_accesses import has_chosen
+from distspmd.analysis.declared_accesses import has_chosen
 from distspmd.cache.entries import ensure_entry
 from distspmd.errors import ToolchainError
 from distspmd.nodes import blas_products, contraction, host_call, lapack, reduce_simd, tell

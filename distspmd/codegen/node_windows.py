@@ -20,7 +20,7 @@ from dace.sdfg.graph import SubgraphView
 from dace.sdfg.state import ConditionalBlock, ControlFlowRegion
 from dace.transformation.helpers import nest_state_subgraph
 
-from distspmd.analysis.node_accesses import is_of_others
+from distspmd.analysis.declared_accesses import is_of_others
 from distspmd.dace_compat.settings import quiet
 from distspmd.passes.normalize.library_nodes import WINDOWED
 

@@ -47,7 +47,7 @@ class Handle(OnRanks, NDArrayOperatorsMixin):
         self.ranks.forget(self.number)
 
     def __repr__(self) -> str:
-        return f"<distspmd.Handle: {self.dtype}{list(self.shape)} on ranks as {self.layout}>"
+        return f"<distspmd.driver.Handle: {self.dtype}{list(self.shape)} on ranks as {self.layout}>"
 
     def _repr_html_(self) -> str:
         head = html.escape(f"{self.dtype}{list(self.shape)} on {self.ranks.Get_size()} ranks")

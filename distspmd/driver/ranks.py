@@ -61,7 +61,7 @@ class Ranks(Driven):
 
     def __repr__(self) -> str:
         state = f"gone, for {self._gone}" if self._gone else "at work"
-        return f"<distspmd.Ranks: {self.Get_size()} ranks, {state}>"
+        return f"<distspmd.driver.Ranks: {self.Get_size()} ranks, {state}>"
 
     @staticmethod
     def started() -> Ranks | None:

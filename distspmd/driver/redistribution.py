@@ -34,7 +34,7 @@ def redistribute(
     for layout in (source, target):
         if not isinstance(layout, Layout):
             raise ArgumentError(
-                f"{layout!r} is a {type(layout).__name__}; a layout is a distspmd.Layout."
+                f"{layout!r} is a {type(layout).__name__}; a layout is a distspmd.layouts.Layout."
             )
     array = _checked(tile, source)
     is_here = target == Layout.root(target.extents)

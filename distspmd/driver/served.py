@@ -20,7 +20,7 @@ from distspmd.execution.signature import Parameter
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import Lowering
-from distspmd.runtime.calls.missing_result import Elsewhere
+from distspmd.runtime.calls.missing_result import MissingResult
 from distspmd.runtime.engine.engine import Statistics
 from distspmd.runtime.watch.agreement import Agreement
 
@@ -72,7 +72,7 @@ class ServedBinding:
         """What the driver passed."""
         return value
 
-    def returned(self, results: Sequence[NDArray[Any] | Elsewhere]) -> Any:
+    def returned(self, results: Sequence[NDArray[Any] | MissingResult]) -> Any:
         """The driver has the results already."""
         return None
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from distspmd.runtime.calls.missing_result import Elsewhere
+from distspmd.runtime.calls.missing_result import MissingResult
 
 _ATTRIBUTE = "_distspmd_binding"
 
@@ -49,7 +49,7 @@ class Binding(Protocol):
     def given(self, name: str, value: Any, tile: tuple[int, ...] | None = None) -> Any:
         """What the caller passed, as an array; of the shape of a tile, where it is one."""
 
-    def returned(self, results: Sequence[NDArray[Any] | Elsewhere]) -> Any:
+    def returned(self, results: Sequence[NDArray[Any] | MissingResult]) -> Any:
         """What the caller gets for the results, some of which may be elsewhere."""
 
 

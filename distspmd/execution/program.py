@@ -128,10 +128,10 @@ class Program(Closing):
     """A lowered program that all ranks call together.
 
     ``program(x=x)`` takes arrays on rank 0 and returns the results there; other ranks call
-    ``program()`` and get what says where results are (:class:`distspmd.Elsewhere`). What they pass
-    is not looked at. Of arguments and results that are ``replicated`` or ``distributed`` (see
-    :func:`distspmd.lower`), every rank passes and gets its own: all of it, or its tile in
-    ``program.layout(name)``.
+    ``program()`` and get a :class:`distspmd.runtime.MissingResult`, which says where results are.
+    What they pass is not looked at. Of arguments and results that are ``replicated`` or
+    ``distributed`` (see :func:`distspmd.lower`), every rank passes and gets its own: all of it, or
+    its tile in ``program.layout(name)``.
     """
 
     def __init__(
@@ -267,7 +267,7 @@ class Program(Closing):
 
         Returns:
             On rank 0 what the original program returns; on other ranks the same of
-            :class:`distspmd.Elsewhere`, which say where results are as soon as they are used.
+            :class:`distspmd.runtime.MissingResult`, which refuse any use and say where results are.
             Results that are replicated or distributed are returned on every rank that takes part.
 
         Raises:

@@ -20,7 +20,7 @@ from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import CONTEXT, Lowering
 from distspmd.runtime.calls.form import TODAY, CallForm
-from distspmd.runtime.calls.missing_result import Elsewhere, elsewhere
+from distspmd.runtime.calls.missing_result import MissingResult, missing_result
 from distspmd.runtime.calls.portable import Unsent
 
 
@@ -116,10 +116,10 @@ class Signature:
         return self.rank == 0 or any(parameter.is_here for parameter in every)
 
     @cached_property
-    def elsewhere(self) -> tuple[Elsewhere | None, ...]:
+    def elsewhere(self) -> tuple[MissingResult | None, ...]:
         """What this rank gets for each result that others have; None for those that it has."""
         return tuple(
-            None if p.is_here else elsewhere(self.program, *_place_of(p.layout))
+            None if p.is_here else missing_result(self.program, *_place_of(p.layout))
             for p in self.results
         )
 
@@ -287,7 +287,7 @@ class Signature:
         Raises:
             ArgumentError: it takes one here.
         """
-        others = [name for name, value in bound.items() if isinstance(value, Elsewhere)]
+        others = [name for name, value in bound.items() if isinstance(value, MissingResult)]
         for name in others:
             if name in self.parameters and self.parameters[name].is_here:
                 self._refuse(self.parameters[name], bound[name])
@@ -316,12 +316,12 @@ class Signature:
             handed: what the caller gets for one of them.
         """
         found = [
-            result[0] if parameter.is_scalar and not isinstance(result, Elsewhere) else result
+            result[0] if parameter.is_scalar and not isinstance(result, MissingResult) else result
             for parameter, result in zip(self.results, results, strict=True)
         ]
         if self.call_form.returned is not None:
             return self.call_form.arrange(found, handed)
-        found = [r if isinstance(r, Elsewhere) else handed(r) for r in found]
+        found = [r if isinstance(r, MissingResult) else handed(r) for r in found]
         return found[0] if self.is_single else tuple(found)
 
     def _scalar(self, parameter: Parameter, value: Any) -> NDArray[Any]:
@@ -366,7 +366,7 @@ class Signature:
 
     def _refuse(self, parameter: Parameter, value: Any) -> None:
         name = parameter.name
-        if isinstance(value, Elsewhere):
+        if isinstance(value, MissingResult):
             raise ArgumentError(
                 f"{self.program} takes the argument {name!r} from rank {self.rank}, but {value!r}: "
                 'write results="replicated" where it is made, or let it come from rank 0.'

@@ -100,17 +100,17 @@ class Layout:
         """Refuse what is of another kind, before anything is done with it."""
         given: Any = self  # of whatever types
         if not isinstance(given.mesh, Mesh):
-            self._refuse("mesh", "a distspmd.Mesh")
+            self._refuse("mesh", "a distspmd.layouts.Mesh")
         if not isinstance(given.extents, tuple):
             self._refuse("extents", "a tuple of integers")
         if given.splits is not None and not (
             isinstance(given.splits, tuple) and all(isinstance(s, Split) for s in given.splits)
         ):
-            self._refuse("splits", "a tuple of distspmd.Split")
+            self._refuse("splits", "a tuple of distspmd.layouts.Split")
         if given.explicit is not None and not isinstance(given.explicit, tuple):
             self._refuse("explicit", "a tuple with the box of each rank")
         if given.partial is not None and not isinstance(given.partial, Partial):
-            self._refuse("partial", "a distspmd.Partial")
+            self._refuse("partial", "a distspmd.layouts.Partial")
 
     def _refuse(self, name: str, wanted: str) -> None:
         found = describe(getattr(self, name))

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from distspmd.analysis.control_values import is_control_value, runs_once
+from distspmd.analysis.declared_accesses import is_whole
 from distspmd.analysis.iteration_spaces import IterationSpace, IterationSpaces, spaces_of
 from distspmd.analysis.loop_hulls import widen_to_hulls
-from distspmd.analysis.node_accesses import is_whole
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.whole_program import unchanged_control_flow
 from distspmd.errors import ScheduleError, UnsupportedProgram

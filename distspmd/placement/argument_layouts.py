@@ -56,7 +56,7 @@ def check_arguments(
         elif kind not in KINDS:
             raise ScheduleError(
                 f"{place} wants {name!r} {kind!r}; write one of {', '.join(map(repr, KINDS))}, or "
-                "a distspmd.Layout."
+                "a distspmd.layouts.Layout."
             )
 
 
@@ -69,8 +69,8 @@ def _check_layout(said: str, layout: Layout) -> None:
     if layout.is_block_cyclic:
         raise ScheduleError(
             f"{said}, whose tiles are no boxes. Let the schedule deal the space that writes it, "
-            "with distspmd.cyclic and 'distributed' here; or write a layout of blocks, and call "
-            "distspmd.redistribute."
+            "with distspmd.layouts.cyclic and 'distributed' here; or write a layout of blocks, and "
+            "call distspmd.redistribute."
         )
     if not relations.covers(layout, np.array([intervals.whole(layout.extents)], np.int64)):
         raise ScheduleError(f"{said}, in which no rank has some of it. Write a layout of all.")

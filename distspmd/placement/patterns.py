@@ -68,9 +68,9 @@ def pattern_grids(
     if lenient and not grids:
         raise NothingSplit(
             f"the schedule splits nothing of this program: {dict(patterns)!r}, but its dimensions "
-            f"are {_known(spaces)}. Write a pattern for one of these, such as "
-            f"distspmd.Patterns({{'*': {{{_longest(spaces)!r}: 'axis'}}}}, {{'axis': 2}}), or no "
-            "schedule, for a program that all ranks compute alike."
+            f"are {_known(spaces)}. Write a pattern for one of these, such as distspmd.schedule."
+            f"Patterns({{'*': {{{_longest(spaces)!r}: 'axis'}}}}, {{'axis': 2}}), or no schedule, "
+            "for a program that all ranks compute alike."
         )
     return grids
 

@@ -267,5 +267,5 @@ def whole_node(space: IterationSpace) -> str:
     return (
         f"{space.where}: the library node {space.label!r} ({kind}) runs whole on each rank that "
         f"needs it, for nothing says which part of its operands a part of its result needs. "
-        f"Say it with @distspmd.node_accesses({kind})."
+        f"Say it with @distspmd.analysis.node_accesses({kind})."
     )

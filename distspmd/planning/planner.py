@@ -86,7 +86,7 @@ def fault_of_options(solver: object, max_memory: object, machine: object) -> str
     if max_memory is not None and not is_count(max_memory):
         return f"max_memory={describe(max_memory)} is no number of bytes."
     if machine is not None and not isinstance(machine, Machine):
-        return f"machine={describe(machine)} is no distspmd.Machine."
+        return f"machine={describe(machine)} is no distspmd.plans.Machine."
     return ""
 
 

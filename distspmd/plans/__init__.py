@@ -5,32 +5,42 @@ What a solver is made of is public; docs/plugins.md has one. It is imported when
 May import `distspmd.layouts` and whatever that may import; no DaCe, no MPI.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from distspmd.lazy import lazy_names
 
 if TYPE_CHECKING:
     from distspmd.plans.collectives import StepKind
+    from distspmd.plans.machine import Machine
     from distspmd.plans.messages import Message
     from distspmd.plans.plan import Plan, Step
+    from distspmd.plans.redistribution import Redistribution
+    from distspmd.plans.simulator import simulate
     from distspmd.plans.solver import Refusal, Solver
 
-__all__ = ["Message", "Plan", "Refusal", "Solver", "Step", "StepKind"]
+__all__ = [
+    "Machine",
+    "Message",
+    "Plan",
+    "Redistribution",
+    "Refusal",
+    "Solver",
+    "Step",
+    "StepKind",
+    "simulate",
+]
 
-_HOMES = {
-    "Message": "messages",
-    "Plan": "plan",
-    "Refusal": "solver",
-    "Solver": "solver",
-    "Step": "plan",
-    "StepKind": "collectives",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'distspmd.plans' has no attribute {name!r}")
-    home = importlib.import_module(f"distspmd.plans.{_HOMES[name]}")
-    found = globals()[name] = getattr(home, name)
-    return found
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Machine": "distspmd.plans.machine",
+        "Message": "distspmd.plans.messages",
+        "Plan": "distspmd.plans.plan",
+        "Redistribution": "distspmd.plans.redistribution",
+        "Refusal": "distspmd.plans.solver",
+        "Solver": "distspmd.plans.solver",
+        "Step": "distspmd.plans.plan",
+        "StepKind": "distspmd.plans.collectives",
+        "simulate": "distspmd.plans.simulator",
+    },
+)

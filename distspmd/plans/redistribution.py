@@ -51,7 +51,7 @@ class Redistribution:
     def __post_init__(self) -> None:
         for layout in (self.source, self.target):
             if not isinstance(layout, Layout):
-                raise LayoutError(f"{describe(layout)} is no distspmd.Layout.")
+                raise LayoutError(f"{describe(layout)} is no distspmd.layouts.Layout.")
         try:
             object.__setattr__(self, "dtype", find_dtype(self.dtype))
         except Exception:  # NumPy has many answers to what is no type

@@ -17,10 +17,12 @@ from distspmd.layouts.dealing import Cyclic
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 
+__all__ = ["OnMesh", "Patterns", "Schedule"]
+
 Axes = str | Sequence[str | Cyclic]
 """Axes of a mesh, minor first, as in layouts: ``"x"``, ``("x", "y")``, or ``"xy"`` of letters.
 
-Those of a space that is named may end with :func:`distspmd.cyclic`.
+Those of a space that is named may end with :func:`distspmd.layouts.cyclic`.
 """
 
 

@@ -23,7 +23,7 @@ from distspmd.dace_compat.described import described
 from distspmd.errors import CacheError
 from distspmd.plans.machine import Machine
 from distspmd.schedule import Schedule
-from distspmd.scheduling.found import Found, Placed
+from distspmd.scheduling.result import Placed, SearchResult
 
 _KIND, _SCHEDULE, _FIGURES = "schedules", "schedule.yaml", "found.json"
 
@@ -52,14 +52,14 @@ def key_of(sdfg: SDFG, fixed: Any, machine: Machine, *asked: object) -> str | No
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def found_or_kept(key: str | None, search: Callable[[], Found]) -> tuple[Found, bool]:
+def found_or_kept(key: str | None, search: Callable[[], SearchResult]) -> tuple[SearchResult, bool]:
     """What a search finds, and whether an earlier one has found it.
 
     Of several processes one searches, and the others wait for what it finds.
     """
     if key is None:
         return search(), False
-    mine: list[Found] = []
+    mine: list[SearchResult] = []
 
     def make(folder: Path) -> list[str]:
         mine.append(search())
@@ -73,7 +73,7 @@ def found_or_kept(key: str | None, search: Callable[[], Found]) -> tuple[Found, 
     return (mine[0], False) if mine else (_read(folder), True)
 
 
-def _write(folder: Path, found: Found) -> None:
+def _write(folder: Path, found: SearchResult) -> None:
     found.schedule.save(folder / _SCHEDULE)
     figures = {each.name: getattr(found, each.name) for each in fields(found)}
     del figures["schedule"]
@@ -81,10 +81,10 @@ def _write(folder: Path, found: Found) -> None:
     (folder / _FIGURES).write_text(json.dumps(figures))
 
 
-def _read(folder: Path) -> Found:
+def _read(folder: Path) -> SearchResult:
     loaded = Schedule.load(folder / _SCHEDULE)
     schedule = Schedule(loaded, None, loaded.homes, loaded.arguments, loaded.held)
     figures = json.loads((folder / _FIGURES).read_text())
     figures["spaces"] = tuple(Placed(**space) for space in figures["spaces"])
     figures["history"] = tuple(map(tuple, figures["history"]))
-    return Found(schedule=schedule, **figures)
+    return SearchResult(schedule=schedule, **figures)

@@ -81,7 +81,7 @@ def predict(lowered: Any, machine: Machine | None = None) -> Prediction:
         ArgumentError: no machine.
     """
     if machine is not None and not isinstance(machine, Machine):
-        raise ArgumentError(f"predict: machine={describe(machine)} is no distspmd.Machine.")
+        raise ArgumentError(f"predict: machine={describe(machine)} is no distspmd.plans.Machine.")
     found = lowering_of(lowered)
     if not isinstance(found, Lowering):
         at = hasattr(found, "at")

@@ -36,10 +36,10 @@ from distspmd.plans.solver import Solver
 from distspmd.runtime.notices import notice, notice_if_long
 from distspmd.schedule import Entries, Grid, Holding
 from distspmd.scheduling import candidates
-from distspmd.scheduling.found import Found, found_on
 from distspmd.scheduling.interleaved import fold_all, rounds_in
 from distspmd.scheduling.kept_schedules import found_or_kept, key_of
 from distspmd.scheduling.model import Model, Program
+from distspmd.scheduling.result import SearchResult, found_on
 from distspmd.wcsp.solver import Solution, solve
 
 _TRIES = 50
@@ -136,7 +136,7 @@ def search_numbers(
     arguments: Mapping[str, Holding] | None = None,
     machine: Machine | None = None,
     fuse: bool = True,
-) -> Found:
+) -> SearchResult:
     """Search for a schedule of an SDFG with numbers for sizes; see :func:`distspmd.search`."""
 
     check_options(None, machine, "search")
@@ -203,13 +203,13 @@ def lower_searched(
     machine = machine or Machine.measured()
     arguments = with_held(sdfg, schedule, arguments)
 
-    def search() -> Found:
+    def search() -> SearchResult:
         with notice_if_long(_LONG.format(sdfg.name, options.ranks, options.seconds), _SECONDS_TOLD):
             return search_numbers(
                 sdfg, options, schedule, arguments=arguments, machine=machine, fuse=fuse
             )
 
-    def lowered(found: Found) -> Lowering:
+    def lowered(found: SearchResult) -> Lowering:
         return lower_numbers(
             sdfg,
             found.schedule,
@@ -236,7 +236,7 @@ def lower_searched(
     return lowering
 
 
-def search_fused(compilation: Compilation, options: Options) -> Found:
+def search_fused(compilation: Compilation, options: Options) -> SearchResult:
     """Search for a schedule of a program whose maps are fused and aligned.
 
     Raises:
@@ -247,7 +247,7 @@ def search_fused(compilation: Compilation, options: Options) -> Found:
     return _search(program, options)
 
 
-def _search(program: Program, options: Options) -> Found:
+def _search(program: Program, options: Options) -> SearchResult:
     """Search on all meshes, and with fewer ranks where that may be faster."""
     begin = time.monotonic()
     grids = program.compilation.grids
@@ -266,7 +266,7 @@ def _search(program: Program, options: Options) -> Found:
     bounds: list[float] = []
     refused: list[NoSchedule] = []
 
-    def on(mesh: Mesh) -> Found | None:
+    def on(mesh: Mesh) -> SearchResult | None:
         if mesh.size < held:
             return None
         fixed = {name: candidates.on_mesh(grid, mesh) for name, grid in grids.items()}
@@ -301,8 +301,8 @@ def _alone(program: Program) -> float:
 
 
 def _on_fewer(
-    best: Found, on: Callable[[Mesh], Found | None], options: Options, cores: float
-) -> Found:
+    best: SearchResult, on: Callable[[Mesh], SearchResult | None], options: Options, cores: float
+) -> SearchResult:
     """The same or a better one with idle ranks, which are tried where moves take long.
 
     So they are where ranks share cores, which may do as much with fewer of them.
@@ -328,7 +328,7 @@ def _meshes(options: Options, grids: list[Grid]) -> Iterator[Mesh]:
         yield from map(candidates.mesh_of, candidates.rank_counts(options.ranks))
 
 
-def _solved(model: Model, options: Options) -> Found:
+def _solved(model: Model, options: Options) -> SearchResult:
     """The best of a model whose choices are all possible: those that are not are left out."""
     _check_memory(model)
     begin, memory, best = time.monotonic(), model.capacity, None

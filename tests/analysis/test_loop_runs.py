@@ -77,7 +77,7 @@ def test_what_is_found_for_loops_takes_no_longer_than_it_says_or_than_one_rank()
             a[:, k + 1 :] -= np.outer(q[:, k], q[:, k] @ a[:, k + 1 :])
         return q
 
-    machine = distspmd.Machine()
+    machine = distspmd.plans.Machine()
     sdfg = numpy_program(orthogonal, np.ones((256, 256)))
     alone = distspmd.predict(distspmd.lower(numpy_program(orthogonal, np.ones((256, 256))), {}))
     found = distspmd.search(sdfg, 4, machine=machine)
@@ -109,5 +109,5 @@ def test_a_sum_into_a_part_is_split_where_no_other_part_is_read() -> None:
     for edge in read:  # the rest of it, too
         edge.data.subset = Range([(0, 6, 1)])
     assert not is_read_as_written(space.state, written)
-    with pytest.raises(distspmd.UnsupportedProgram, match="a part of"):
+    with pytest.raises(distspmd.errors.UnsupportedProgram, match="a part of"):
         distspmd.lower(sdfg, {space.name: (1, 4)})

@@ -48,7 +48,7 @@ def test_a_result_that_is_used_on_another_rank_is_one_error_that_ends_all(
     assert done.returncode != 0
     assert told.count("sum on rank 0: 36.0") == 1, told
     assert told.count("<the result of simulate(...) is on rank 0, and not on this rank>") == 2
-    assert told.count("ResultElsewhere: the result of simulate(...) is on rank 0") == 1
+    assert told.count("MissingResultError: the result of simulate(...) is on rank 0") == 1
     assert told.count("Traceback") == 1
     assert "elsewhere.py" in told.split("Traceback")[1]
 

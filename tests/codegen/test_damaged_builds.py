@@ -14,7 +14,7 @@ import pytest
 from dace import config
 from dace.codegen.compiler import load_precompiled_sdfg
 
-from distspmd.api import lower
+from distspmd import lower
 from distspmd.codegen import compile_program
 from distspmd.codegen.build import build_unlowered
 from distspmd.codegen.build_record import Build

@@ -65,7 +65,7 @@ def training() -> SDFG:
     return frontend.training_step(step, torch.randn(8, M), torch.arange(8) % 4)
 
 
-def lowered(name: str) -> distspmd.Lowering:
+def lowered(name: str) -> distspmd.lowering.Lowering:
     if name == "training":
         from distspmd import frontend
 
@@ -81,7 +81,7 @@ PROGRAMS = ["perceptron", "stencil", "training", "irregular"]
 
 
 @pytest.fixture(scope="module")
-def lowerings() -> dict[str, distspmd.Lowering]:
+def lowerings() -> dict[str, distspmd.lowering.Lowering]:
     return {name: lowered(name) for name in PROGRAMS}
 
 
@@ -144,7 +144,7 @@ def shown(browser: Browser, renderer: str) -> list[list[Any]]:
 @in_a_browser
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_page_draws_every_node_of_a_lowered_program_and_loads_nothing(
-    name: str, lowerings: dict[str, distspmd.Lowering], browser: Browser, tmp_path: Path
+    name: str, lowerings: dict[str, distspmd.lowering.Lowering], browser: Browser, tmp_path: Path
 ) -> None:
     lowering = lowerings[name]
     page = tmp_path / "page.html"
@@ -162,7 +162,7 @@ def test_a_page_draws_every_node_of_a_lowered_program_and_loads_nothing(
 
 @in_a_browser
 def test_viewers_without_our_script_draw_saved_programs_before_and_after_lowering(
-    lowerings: dict[str, distspmd.Lowering], browser: Browser, tmp_path: Path
+    lowerings: dict[str, distspmd.lowering.Lowering], browser: Browser, tmp_path: Path
 ) -> None:
     parsed = numpy_program(perceptron)
     page = tmp_path / "page.html"
@@ -187,7 +187,7 @@ def test_viewers_without_our_script_draw_saved_programs_before_and_after_lowerin
 
 
 def test_labels_have_grids_layouts_plans_and_bytes_in_words(
-    lowerings: dict[str, distspmd.Lowering],
+    lowerings: dict[str, distspmd.lowering.Lowering],
 ) -> None:
     text = json.dumps(drawn(lowerings["perceptron"].sdfg))
     assert "$" not in text
@@ -205,7 +205,7 @@ def test_labels_have_grids_layouts_plans_and_bytes_in_words(
 
 
 def test_what_communicates_is_marked_and_the_handle_of_plans_is_left_out(
-    lowerings: dict[str, distspmd.Lowering],
+    lowerings: dict[str, distspmd.lowering.Lowering],
 ) -> None:
     for lowering in lowerings.values():
         found = drawn(lowering.sdfg)
@@ -217,7 +217,7 @@ def test_what_communicates_is_marked_and_the_handle_of_plans_is_left_out(
 
 
 def test_every_space_of_a_lowering_has_its_place_in_the_program(
-    lowerings: dict[str, distspmd.Lowering],
+    lowerings: dict[str, distspmd.lowering.Lowering],
 ) -> None:
     for lowering in lowerings.values():
         there = {node.guid for node, _ in lowering.sdfg.all_nodes_recursive()}
@@ -226,7 +226,7 @@ def test_every_space_of_a_lowering_has_its_place_in_the_program(
 
 
 def test_an_sdfg_is_as_it_was_after_it_was_drawn(
-    lowerings: dict[str, distspmd.Lowering],
+    lowerings: dict[str, distspmd.lowering.Lowering],
 ) -> None:
     sdfg = lowerings["irregular"].sdfg
     before = sdfg.to_json()
@@ -237,7 +237,7 @@ def test_an_sdfg_is_as_it_was_after_it_was_drawn(
 @pytest.mark.parametrize("in_editor", [False, True])
 def test_the_view_of_dace_has_words_but_where_an_editor_opens_the_saved_file(
     in_editor: bool,
-    lowerings: dict[str, distspmd.Lowering],
+    lowerings: dict[str, distspmd.lowering.Lowering],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -267,7 +267,7 @@ def test_a_compiled_program_shows_its_record() -> None:
 
 @in_a_browser
 def test_one_cell_of_a_notebook_brings_the_viewer_for_all(
-    lowerings: dict[str, distspmd.Lowering],
+    lowerings: dict[str, distspmd.lowering.Lowering],
     browser: Browser,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

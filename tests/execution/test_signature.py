@@ -12,7 +12,7 @@ from distspmd.codegen.build_record import Build, CompiledArgument
 from distspmd.errors import ArgumentError
 from distspmd.execution.signature import Signature
 from distspmd.lowering import CONTEXT, Lowering
-from distspmd.runtime.calls.missing_result import Elsewhere
+from distspmd.runtime.calls.missing_result import MissingResult
 
 
 @dace.program
@@ -76,7 +76,7 @@ def test_other_ranks_pass_nothing_and_get_what_says_where_results_are() -> None:
     assert found.check({}) == {}
     assert found.allocate() == [None]
     (there,) = found.completed([])
-    assert isinstance(there, Elsewhere)
+    assert isinstance(there, MissingResult)
     assert "is on rank 0, and not on this rank" in repr(there)
     assert found.returned(found.completed([])) is there
 

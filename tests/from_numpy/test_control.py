@@ -201,7 +201,7 @@ REFUSED: list[tuple[Callable[..., Any], str, str]] = [
 def test_a_refusal_has_the_line_with_a_caret(
     parse: Any, function: Callable[..., Any], words: str, at: str
 ) -> None:
-    with pytest.raises(distspmd.UnsupportedProgram) as refused:
+    with pytest.raises(distspmd.errors.UnsupportedProgram) as refused:
         parse(function, np.ones(4))
     told, line, caret = str(refused.value).split("\n")
     assert words in told

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from distspmd import UnsupportedProgram
+from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import on_paper, run_here

@@ -10,7 +10,7 @@ import pytest
 from mpi4py import MPI
 
 import distspmd
-from distspmd import UnsupportedProgram
+from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
 from from_numpy.half_numbers import CASES
 from from_numpy.harness import on_paper

@@ -138,7 +138,7 @@ def test_a_schedule_cannot_have_several_ranks_run_it() -> None:
         for s in distspmd.iteration_spaces(numpy_program(in_a_loop, X))
         if s.name.startswith("norm")
     )
-    on_all = {name: distspmd.OnMesh(distspmd.Mesh(r=4), {})}
+    on_all = {name: distspmd.schedule.OnMesh(distspmd.layouts.Mesh(r=4), {})}
     with pytest.raises(ScheduleError, match=f"4 ranks run all of the space '{name}', which Python"):
         distspmd.lower(numpy_program(in_a_loop, X), on_all)
     one = distspmd.lower(numpy_program(in_a_loop, X), {name: (1,)})

@@ -126,7 +126,7 @@ def test_of_what_plain_dace_parsed_the_user_is_told(program: Any, line: str, wha
 
 
 @pytest.mark.parametrize("program", [outer_products, one_head], ids=lambda p: p.f.__name__)
-@pytest.mark.filterwarnings("ignore::distspmd.ProgramWarning")
+@pytest.mark.filterwarnings("ignore::distspmd.errors.ProgramWarning")
 def test_what_is_no_view_of_anything_is_refused(program: Any) -> None:
     with pytest.raises(UnsupportedProgram, match=r"pass the function itself to distspmd\.lower"):
         distspmd.lower(program.to_sdfg(), {})

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from distspmd import frontend
 from distspmd.errors import UnsupportedProgram
 from distspmd.execution.binding import binding_of
-from distspmd.runtime.calls.missing_result import elsewhere
+from distspmd.runtime.calls.missing_result import missing_result
 from from_torch.kernels_in_numpy import Program
 
 
@@ -49,7 +49,7 @@ def test_numbers_that_are_returned_are_those_of_torch(
     assert found["weighed"][0].dtype == dtype
     assert found["weighed"][1] == wanted["weighed"][1]
     assert found["told"] == (4, None, "mean")
-    there = elsewhere("described", "on rank 0", 1)
+    there = missing_result("described", "on rank 0", 1)
     others = binding_of(sdfg).returned([there] * len(results))
     assert others["loss"] is there
     assert others["told"] == (4, None, "mean")

@@ -152,7 +152,7 @@ def test_ranks_go_on_with_saved_steps_and_models(launch: Launch, tmp_path: Any) 
         try:
             distspmd.compile(distspmd.load("step.lowered"), comm)
             raise SystemExit("a program without tensors was compiled")
-        except distspmd.ArgumentError as problem:
+        except distspmd.errors.ArgumentError as problem:
             assert "frontend.bind" in str(problem)
         """.replace("\n        ", "\n"),
         ranks=2,

@@ -23,7 +23,10 @@ _Done = TypeVar("_Done")
 
 
 def check(
-    program: distspmd.Program, data: Sequence[Any] | None, comm: Any, on_device: bool = False
+    program: distspmd.execution.Program,
+    data: Sequence[Any] | None,
+    comm: Any,
+    on_device: bool = False,
 ) -> str:
     """Call a program on all ranks with arguments on rank 0; what is wrong with what it gives.
 
@@ -32,7 +35,7 @@ def check(
     if data is None:
         given = program()
         each = given if isinstance(given, tuple) else (given,)
-        is_elsewhere = all(g is None or isinstance(g, distspmd.Elsewhere) for g in each)
+        is_elsewhere = all(g is None or isinstance(g, distspmd.runtime.MissingResult) for g in each)
         return "" if is_elsewhere else f"rank {comm.rank} got {given!r}"
     arguments, result, after = data
     if on_device and program.device:
@@ -45,7 +48,7 @@ def check(
 
 
 def _with_device_arrays(
-    program: distspmd.Program, arguments: Mapping[str, Any]
+    program: distspmd.execution.Program, arguments: Mapping[str, Any]
 ) -> tuple[dict[str, Any], Any]:
     """What a call gives, and its arguments after it, brought to the host; all have one kind."""
     passed = {
@@ -136,7 +139,7 @@ def outcome(ready: Prepared | None, comm: Any) -> str:
     return "; ".join(filter(None, comm.allreduce(found)))
 
 
-def _miscounted(program: distspmd.Program) -> list[str]:
+def _miscounted(program: distspmd.execution.Program) -> list[str]:
     """Memlets that received other bytes than their plan says; at most those if data decide.
 
     Where kernels combined operands, each rank received all of them.
@@ -157,7 +160,7 @@ def _miscounted(program: distspmd.Program) -> list[str]:
     return found
 
 
-def _misexplained(program: distspmd.Program, runs: int, comm: Any) -> list[str]:
+def _misexplained(program: distspmd.execution.Program, runs: int, comm: Any) -> list[str]:
     """Whether the ranks received other bytes, or moved more often, than is explained."""
     explained, statistics = distspmd.explain(program), program.statistics()
     found = [

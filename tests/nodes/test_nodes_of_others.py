@@ -75,7 +75,7 @@ def stated_as_sdfg(node: Any, shapes: Any) -> SDFG:
 
 @pytest.mark.parametrize("stated", [others.rows_apart, stated_as_sdfg])
 def test_what_is_stated_of_a_node_lets_ranks_share_it(stated: Any) -> None:
-    distspmd.node_accesses(others.Shares)(stated)
+    distspmd.analysis.node_accesses(others.Shares)(stated)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ScheduleWarning)
         lowering = distspmd.lower(others.program(others.Shares()), {"y": (3, 1)})
@@ -89,9 +89,9 @@ def test_a_reduction_that_is_stated_makes_partial_values() -> None:
     def sums(node: Any, shapes: Any) -> Any:
         (count,) = shapes["_x"]
         add = {"_y": "lambda a, b: a + b"}
-        return distspmd.NodeAccesses({"i": count}, {"_x": "i"}, {"_y": "0"}, add)
+        return distspmd.analysis.NodeAccesses({"i": count}, {"_x": "i"}, {"_y": "0"}, add)
 
-    distspmd.node_accesses(Sum)(sums)
+    distspmd.analysis.node_accesses(Sum)(sums)
     sdfg = SDFG("summed")
     for name, extent in (("x", 6), ("y", 1)):
         sdfg.add_array(name, [extent], others.dace.float64)
@@ -108,31 +108,36 @@ def test_a_reduction_that_is_stated_makes_partial_values() -> None:
     ("stated", "said"),
     [
         (lambda n, s: "rows", "write NodeAccesses"),
-        (lambda n, s: distspmd.NodeAccesses({"i": 7}, {"_x": "i, 0:5"}, {}), "does not name '_y'"),
         (
-            lambda n, s: distspmd.NodeAccesses({"i": 7}, {"_x": "i, 0:5"}, {"_z": "i"}),
+            lambda n, s: distspmd.analysis.NodeAccesses({"i": 7}, {"_x": "i, 0:5"}, {}),
+            "does not name '_y'",
+        ),
+        (
+            lambda n, s: distspmd.analysis.NodeAccesses({"i": 7}, {"_x": "i, 0:5"}, {"_z": "i"}),
             "no connector|does not name",
         ),
         (
-            lambda n, s: distspmd.NodeAccesses({"i": 7}, {"_x": "i"}, {"_y": "i, 0:5"}),
+            lambda n, s: distspmd.analysis.NodeAccesses({"i": 7}, {"_x": "i"}, {"_y": "i, 0:5"}),
             "has 1 indices for '_x'",
         ),
         (
-            lambda n, s: distspmd.NodeAccesses({"i": "n:"}, {"_x": "i, 0"}, {"_y": "i, 0:5"}),
+            lambda n, s: distspmd.analysis.NodeAccesses(
+                {"i": "n:"}, {"_x": "i, 0"}, {"_y": "i, 0:5"}
+            ),
             "no map over its operands",
         ),
         (lambda n, s: SDFG("nothing"), "has no container '_x'"),
     ],
 )
 def test_what_is_stated_wrongly_is_refused(stated: Any, said: str) -> None:
-    distspmd.node_accesses(others.Shares)(stated)
+    distspmd.analysis.node_accesses(others.Shares)(stated)
     with pytest.raises(UnsupportedProgram, match=said):
         distspmd.lower(others.program(others.Shares()), {})
 
 
 def test_only_of_library_nodes_is_something_stated() -> None:
     with pytest.raises(UnsupportedProgram, match="no class of library nodes"):
-        distspmd.node_accesses(SDFG)
+        distspmd.analysis.node_accesses(SDFG)
 
 
 def test_nodes_run_on_their_tiles_as_chosen(launch: Launch) -> None:

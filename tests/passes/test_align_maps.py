@@ -55,7 +55,7 @@ def test_a_cholesky_decomposition_by_rows_moves_panels_alone() -> None:
 
 
 def test_a_search_splits_it_by_itself() -> None:
-    machine = distspmd.Machine(alpha=1e-12, beta=1e-12)  # where so small a matrix pays
+    machine = distspmd.plans.Machine(alpha=1e-12, beta=1e-12)  # where so small a matrix pays
     lowering = distspmd.lower(numpy_program(cholesky, np.eye(N)), ranks=4, machine=machine)
     names, parts = spaces_of(lowering)["a"]
     assert names == ("__k0", "__k1")

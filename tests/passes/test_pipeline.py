@@ -14,12 +14,14 @@ from dace.libraries.standard.nodes import Reduce
 from dace.sdfg.state import LoopRegion
 from parsed_by_dace import numpy_program
 
-from distspmd import Mesh, OnMesh, cyclic, pipeline
+from distspmd import pipeline
 from distspmd.errors import ScheduleError
+from distspmd.layouts import Mesh, cyclic
 from distspmd.nodes.contraction import add_contraction
 from distspmd.nodes.contraction_operands import Pick
 from distspmd.passes.compilation import Compilation
 from distspmd.plans.machine import Machine
+from distspmd.schedule import OnMesh
 
 Golden = Callable[[str, str], None]
 

@@ -7,8 +7,8 @@ import pytest
 from conftest import Launch
 
 import distspmd
-from distspmd import Layout, Mesh
 from distspmd.errors import ArgumentError, ScheduleError
+from distspmd.layouts import Layout, Mesh
 
 PROGRAM = Path(__file__).parents[1] / "ranks" / "holding.py"
 STAYING = PROGRAM.with_name("staying.py")

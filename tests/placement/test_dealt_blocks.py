@@ -14,10 +14,13 @@ from lowering.on_paper import problems
 from ranks.attention_by_hand import attention_step
 
 import distspmd
-from distspmd import Cyclic, Mesh, OnMesh, Schedule, ScheduleError, cyclic
+from distspmd import Schedule
+from distspmd.errors import ScheduleError
 from distspmd.frontend import numpy_program
+from distspmd.layouts import Cyclic, Mesh, cyclic
 from distspmd.layouts.layout import Layout
 from distspmd.passes.fold_indices import Fold
+from distspmd.schedule import OnMesh
 
 TILES = dict.fromkeys(("w", "wo"), "distributed")
 WHOLE = dict.fromkeys(("x", "y"), "replicated")

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import distspmd
-from distspmd import Mesh, OnMesh, Schedule
+from distspmd import Schedule
 from distspmd.errors import MeshError, ScheduleError
+from distspmd.layouts import Mesh
 from distspmd.layouts.layout import Layout
 from distspmd.pipeline import list_spaces
 from distspmd.placement.schedule import resolve
-from distspmd.schedule import Grid, as_entries
+from distspmd.schedule import Grid, OnMesh, as_entries
 
 
 @dace.program
@@ -225,7 +226,7 @@ def test_no_mesh_is_refused():
 
 
 def test_idle_ranks_along_axes_are_told():
-    with pytest.warns(distspmd.ScheduleWarning, match="Split it along fewer axes"):
+    with pytest.warns(distspmd.errors.ScheduleWarning, match="Split it along fewer axes"):
         distspmd.lower(chain.to_sdfg(), {"hidden": {"__i1": ("x", "y")}}, mesh=Mesh(x=3, y=4))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import distspmd
-from distspmd import Mesh, OnMesh, Schedule
+from distspmd import Schedule
 from distspmd.analysis.meanings import Meanings, tell
 from distspmd.errors import MeshError, ScheduleError, UnsupportedProgram
 from distspmd.frontend import (
@@ -19,9 +19,10 @@ from distspmd.frontend import (
     sequence_parallel,
     zero,
 )
+from distspmd.layouts import Mesh
 from distspmd.pipeline import list_spaces
 from distspmd.placement.schedule import resolve
-from distspmd.schedule import Patterns, as_entries
+from distspmd.schedule import OnMesh, Patterns, as_entries
 
 
 def layers(x: dace.float64[6, 8], w: dace.float64[8, 10], v: dace.float64[10, 8]):

@@ -26,7 +26,7 @@ def test_a_plan_is_the_cost_the_proof_and_the_execution():
     distspmd.verify(plan)
     array = np.arange(144, dtype="float32").reshape(12, 12)
     for found, wanted in zip(
-        distspmd.simulate(plan, tiles_of(SOURCE, array)), tiles_of(TARGET, array), strict=True
+        distspmd.plans.simulate(plan, tiles_of(SOURCE, array)), tiles_of(TARGET, array), strict=True
     ):
         assert (found == wanted).all()
 

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import distspmd
-from distspmd import Layout, Mesh, cli, doctor
+from distspmd import cli, doctor
 from distspmd.doctor import Check
+from distspmd.layouts import Layout, Mesh
 from distspmd.plans.machine import Kind, Machine, measurements
 from distspmd.runtime.measure.hosts import NEVER, caches, nearest, parted, threshold
 

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from strategies import extents_of_arrays, layouts, partial_layouts, splits_over
 
 import distspmd
-from distspmd import Layout, Mesh
 from distspmd.errors import LayoutError, PlanError
-from distspmd.layouts import intervals
+from distspmd.layouts import Layout, Mesh, intervals
 from distspmd.layouts.dimension import Partial
 from distspmd.layouts.reductions import REDUCTIONS, define, find_reduction
 from distspmd.plans.collectives import StepKind

@@ -7,7 +7,7 @@ from dace import symbol
 from mpi4py import MPI
 
 import distspmd
-from distspmd import cyclic
+from distspmd.layouts import cyclic
 
 comm = MPI.COMM_WORLD
 P = comm.size

@@ -81,7 +81,7 @@ def on(array: Any) -> DeviceArray:
 
 
 def compiled(function: Any, **options: Any) -> Any:
-    def lowered() -> distspmd.Lowering:
+    def lowered() -> distspmd.lowering.Lowering:
         schedule = {space.name: (2,) for space in distspmd.iteration_spaces(function)}
         return distspmd.lower(function, schedule, **options)
 
@@ -93,7 +93,7 @@ def call(program: Any, **named: Any) -> Any:
 
 
 def refused(program: Any, text: str, **named: Any) -> None:
-    with pytest.raises(distspmd.ArgumentError, match=re.escape(text)):
+    with pytest.raises(distspmd.errors.ArgumentError, match=re.escape(text)):
         call(program, **named)
 
 
@@ -123,7 +123,7 @@ def kinds() -> None:
             assert np.isclose(found.numpy(), y.sum())
         x, y = values()
         assert rank != 0 or isinstance(program(x=x, y=y), float)
-        assert rank == 0 or isinstance(program(), distspmd.Elsewhere)
+        assert rank == 0 or isinstance(program(), distspmd.runtime.MissingResult)
         view = on(np.stack([x, x]))[1]  # a row of a larger array
         _, y = values()
         found = call(program, x=view, y=on(y))
@@ -264,7 +264,7 @@ def of_cupy() -> None:
 
 def refusals() -> None:
     """What cannot be used where it lies is refused on all ranks, with what to write instead."""
-    with pytest.raises(distspmd.ArgumentError, match="no negative extents"):
+    with pytest.raises(distspmd.errors.ArgumentError, match="no negative extents"):
         DeviceArray((3, -1), float, DEVICE)
     with pytest.raises(TypeError, match=r"Write \.numpy\(\) for a copy"):
         np.asarray(DeviceArray(3, float, DEVICE))

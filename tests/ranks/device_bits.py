@@ -35,7 +35,7 @@ for extent in (7, 1001, 100_003):  # the last is a reduce-scatter and an all-gat
             (box,) = target.box(rank)
             for name in TRANSPORTS:
                 os.environ[VARIABLE] = name
-                mine = distspmd.DeviceArray.of(operands[rank], DEVICE)
+                mine = distspmd.runtime.DeviceArray.of(operands[rank], DEVICE)
                 found = distspmd.redistribute(comms[name], mine, source, target)
                 if found is not None:
                     assert found.numpy().tobytes() == wanted[slice(*box)].tobytes(), (name, text)

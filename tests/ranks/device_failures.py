@@ -27,14 +27,14 @@ def smoothed(x, steps):
     return np.sum(x, axis=1) @ x
 
 
-def lowered() -> distspmd.Lowering:
+def lowered() -> distspmd.lowering.Lowering:
     made = distspmd.frontend.numpy_program(smoothed, x=np.ones((N, N)), steps=STEPS)
     spaces = distspmd.iteration_spaces(made)
     first = next(space for space in spaces if len(space.parameters) == 2)
     return distspmd.lower(made, {first.name: (comm.size, 1)})
 
 
-def called(program: distspmd.Program) -> None:
+def called(program: distspmd.execution.Program) -> None:
     x = np.random.default_rng(0).random((N, N))
     wanted = x.copy()
     expected = smoothed(wanted, STEPS)
@@ -50,7 +50,7 @@ def moved() -> None:
     layouts = [Layout.parse(text, mesh) for text in ("[32{p}64, 64]", "[64, 32{p}64]")]
     boxes = [tuple(slice(*pair) for pair in layout.box(comm.rank)) for layout in layouts]
     x = np.random.default_rng(0).random((N, N))
-    tile = distspmd.DeviceArray.of(x[boxes[0]], "emulated")
+    tile = distspmd.runtime.DeviceArray.of(x[boxes[0]], "emulated")
     found = distspmd.redistribute(comm, tile, *layouts)
     np.testing.assert_array_equal(found.numpy(), x[boxes[1]])
 

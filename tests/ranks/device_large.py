@@ -25,8 +25,8 @@ def values(first: int, last: int) -> np.ndarray:
     return np.add.outer(rows, (np.arange(COLUMNS) % 59).astype(np.int8))
 
 
-def whole() -> distspmd.DeviceArray:
-    found = distspmd.DeviceArray((ROWS, COLUMNS), np.int8, "emulated")
+def whole() -> distspmd.runtime.DeviceArray:
+    found = distspmd.runtime.DeviceArray((ROWS, COLUMNS), np.int8, "emulated")
     for first in range(0, ROWS, 2**17):
         last = min(first + 2**17, ROWS)
         found[first:last].write(values(first, last))
@@ -39,7 +39,7 @@ def computed() -> None:
     def changed(x):
         return x + np.int8(3), np.sum(x.astype(np.int64))
 
-    def lowered() -> distspmd.Lowering:
+    def lowered() -> distspmd.lowering.Lowering:
         given = np.broadcast_to(np.int8(0), (ROWS, COLUMNS))
         return distspmd.lower(distspmd.frontend.numpy_program(changed, x=given), {})
 
@@ -64,7 +64,7 @@ def moved() -> None:
     boxes = [((ends[r], ends[r + 1]), (0, COLUMNS)) for r in range(2)]
     target = Layout.of_boxes(Mesh(p=2), (ROWS, COLUMNS), boxes)
     tile = whole() if comm.rank == 0 else None
-    out = distspmd.DeviceArray(target.shape(comm.rank), np.int8, "emulated")
+    out = distspmd.runtime.DeviceArray(target.shape(comm.rank), np.int8, "emulated")
     distspmd.redistribute(comm, tile, source, target, out=out)
     begin = FIRST * comm.rank
     for first in {0, max(0, out.shape[0] - 5)}:

@@ -116,7 +116,7 @@ def right(
             mine = dict(given)
             if comm.rank and held == "root":
                 found = compiled()
-                assert found is None or isinstance(found, distspmd.Elsewhere | tuple)
+                assert found is None or isinstance(found, distspmd.runtime.MissingResult | tuple)
                 continue
             for name in arrays if held != "root" else ():
                 mine[name] = np.ascontiguousarray(compiled.tile(name, given[name]))

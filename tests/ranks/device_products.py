@@ -116,7 +116,7 @@ def precisions() -> None:
                 x, w = (rounded(given[name], bits) if bits < 23 else given[name] for name in "xw")
                 assert np.allclose(found, x @ w, rtol=1e-6, atol=1e-6)
                 assert np.allclose(found, given["x"] @ given["w"], rtol=0, atol=1e-6) == (bits > 20)
-    with pytest.raises(distspmd.ArgumentError, match="fast, tf32, bfloat16, but 'half' was"):
+    with pytest.raises(distspmd.errors.ArgumentError, match="fast, tf32, bfloat16, but 'half' was"):
         compiled(single, given, False, arithmetic="half")
 
 
@@ -124,7 +124,9 @@ def failing() -> None:
     """A library that does not start is an error on all ranks; one that fails ends them."""
     given = {name: OTHERS[name] for name in "xw"}
     if os.environ["DISTSPMD_EMULATED_PRODUCTS"] == "0":
-        with pytest.raises(distspmd.DeviceError, match="cannot be used: the resource allocation"):
+        with pytest.raises(
+            distspmd.errors.DeviceError, match="cannot be used: the resource allocation"
+        ):
             compiled(single, given, False)
         return
     with compiled(single, given, False) as program:

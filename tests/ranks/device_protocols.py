@@ -129,7 +129,7 @@ def call(program: Any, *arguments: Any, **named: Any) -> Any:
 
 
 def refused(program: Any, text: str, *arguments: Any, **named: Any) -> None:
-    with pytest.raises(distspmd.ArgumentError, match=re.escape(text)):
+    with pytest.raises(distspmd.errors.ArgumentError, match=re.escape(text)):
         call(program, *arguments, **named)
 
 
@@ -166,7 +166,9 @@ def kinds(program: Any) -> None:
 
     if rank == 0:
         x, y = values()
-        with pytest.raises(distspmd.ArgumentError, match="cannot be a Refusing: division by zero"):
+        with pytest.raises(
+            distspmd.errors.ArgumentError, match="cannot be a Refusing: division by zero"
+        ):
             call(program, x=Refusing(on(x)), y=y)
     else:
         call(program)

@@ -25,9 +25,9 @@ for count in range(1, 12):
     layouts = [Layout.parse(text, mesh) for text in texts]
     boxes = [tuple(slice(*pair) for pair in layout.box(comm.rank)) for layout in layouts]
     x = np.arange(float(rows * COLUMNS)).reshape(rows, COLUMNS)
-    tile = distspmd.DeviceArray.of(x[boxes[0]], "emulated")
-    out = distspmd.DeviceArray(layouts[1].shape(comm.rank), x.dtype, "emulated")
-    distspmd.DeviceArray(1234, np.int8, "emulated")  # which nobody has from here on
+    tile = distspmd.runtime.DeviceArray.of(x[boxes[0]], "emulated")
+    out = distspmd.runtime.DeviceArray(layouts[1].shape(comm.rank), x.dtype, "emulated")
+    distspmd.runtime.DeviceArray(1234, np.int8, "emulated")  # which nobody has from here on
     assert (device, 1234) in device_arrays._kept
     fail(f"allocation:{count}".encode())
     distspmd.redistribute(comm, tile, *layouts, out=out)

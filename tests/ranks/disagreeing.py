@@ -11,8 +11,8 @@ import pytest
 from mpi4py import MPI
 
 import distspmd
-from distspmd import DisagreementError, Layout, Mesh
-from distspmd.errors import ArgumentError
+from distspmd.errors import ArgumentError, DisagreementError
+from distspmd.layouts import Layout, Mesh
 from distspmd.runtime.watch.agreement import Agreement
 
 comm = MPI.COMM_WORLD
@@ -75,7 +75,7 @@ def redistributions() -> None:
     apart(
         "allocate(...)",
         "redistribute(",
-        ours=lambda: distspmd.allocate(comm, 3),
+        ours=lambda: distspmd.runtime.allocate(comm, 3),
         theirs=move(columns),
     )
     # What a rank cannot use is told to all.
@@ -173,7 +173,7 @@ def communicators() -> None:
     assert not first or np.array_equal(result, 2 * x)
     held.close()
     with pytest.raises(ArgumentError, match=r"needed, but None was given. Pass MPI.COMM_WORLD"):
-        distspmd.allocate(None, 3)
+        distspmd.runtime.allocate(None, 3)
     half = comm.Split(int(first))
     between = half.Create_intercomm(0, comm, 1 if first else 0)
     with pytest.raises(ArgumentError, match=r"an intercommunicator was given"):

@@ -38,11 +38,11 @@ if comm.rank == 0:
     np.testing.assert_array_equal(h, np.full(12, 2.0))
     np.testing.assert_array_equal(again, np.full(12, 3.0))
 else:
-    assert all(isinstance(each, distspmd.Elsewhere) for each in (h, u["sum"], v, again))
+    assert all(isinstance(each, distspmd.runtime.MissingResult) for each in (h, u["sum"], v, again))
 np.testing.assert_array_equal(on_all(np.ones(12)), np.full(12, 2.0))
 try:
     of_all(h)
-except distspmd.ArgumentError as error:
+except distspmd.errors.ArgumentError as error:
     told = str(error)
 else:
     told = ""

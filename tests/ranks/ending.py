@@ -12,7 +12,7 @@ import numpy as np
 from mpi4py import MPI
 
 import distspmd
-from distspmd import Layout, Mesh
+from distspmd.layouts import Layout, Mesh
 from distspmd.runtime.watch import watchdog
 from distspmd.runtime.watch.board import Board, job_key
 
@@ -62,7 +62,7 @@ if how == "finalized":
     MPI.Finalize()
     try:
         move()
-    except distspmd.ArgumentError as error:
+    except distspmd.errors.ArgumentError as error:
         print("refused:", error)
     sys.exit(0)
 if how == "works long":  # longer than the others wait, but in a call

@@ -11,8 +11,8 @@ import pytest
 from mpi4py import MPI
 
 import distspmd
-from distspmd import Layout, Mesh
 from distspmd.errors import ScheduleError
+from distspmd.layouts import Layout, Mesh
 
 comm = MPI.COMM_WORLD
 M, N = 11, 7
@@ -63,7 +63,7 @@ def run(function, schedule, layouts, arguments):
 
 def compare(name, tile, expected):
     if expected is None:
-        assert tile is None or isinstance(tile, distspmd.Elsewhere), name
+        assert tile is None or isinstance(tile, distspmd.runtime.MissingResult), name
     else:
         assert np.shape(tile) == expected.shape, name
         np.testing.assert_allclose(tile, expected, err_msg=name)

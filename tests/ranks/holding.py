@@ -69,7 +69,7 @@ def run(program, schedule, kinds, arguments):
                 expected = compiled.tile(name, np.reshape(result, compiled.layout(name).extents))
                 np.testing.assert_allclose(np.reshape(value, expected.shape), expected)
             else:
-                assert isinstance(value, distspmd.Elsewhere)
+                assert isinstance(value, distspmd.runtime.MissingResult)
     return lowering
 
 

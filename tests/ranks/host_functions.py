@@ -82,7 +82,7 @@ def handling(x):
 def run(function: Any, x: Any, splits: tuple[int, ...]) -> Any:
     """The result of a program, on all ranks."""
 
-    def lowered() -> distspmd.Lowering:
+    def lowered() -> distspmd.lowering.Lowering:
         spaces = distspmd.iteration_spaces(numpy_program(function, x))
         names = {s.name: splits for s in spaces if len(s.parameters) == 2}
         return distspmd.lower(numpy_program(function, x), names, results="replicated")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import distspmd
-from distspmd import Layout, Mesh
+from distspmd.layouts import Layout, Mesh
 from distspmd.plans.machine import Machine
 from distspmd.runtime.allocation import launched_ranks
 from distspmd.runtime.launch.mpiexec import launch

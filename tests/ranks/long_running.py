@@ -9,7 +9,7 @@ import numpy as np
 from mpi4py import MPI
 
 import distspmd
-from distspmd import Layout, Mesh, Split
+from distspmd.layouts import Layout, Mesh, Split
 from distspmd.runtime.redistribution import kept_engines, redistribute
 
 comm = MPI.COMM_WORLD
@@ -30,7 +30,7 @@ def doubled(x: Any) -> Any:
     return x * 2
 
 
-def lowered(function: Any, x: Any) -> distspmd.Lowering:
+def lowered(function: Any, x: Any) -> distspmd.lowering.Lowering:
     return distspmd.lower(distspmd.frontend.numpy_program(function, x=x), {"__return": (2,)})
 
 

@@ -72,7 +72,7 @@ def calls() -> None:
         expect(ArgumentError, text, partial(program, *given[0], **given[1]))
     for arguments in ((a, b), (2 * a, b)):
         result = program(*arguments) if comm.rank == 0 else program()
-        assert isinstance(result, distspmd.Elsewhere) == (comm.rank != 0)
+        assert isinstance(result, distspmd.runtime.MissingResult) == (comm.rank != 0)
         if comm.rank == 0:
             np.testing.assert_allclose(result, arguments[0] @ b)
     program.close()

@@ -124,7 +124,7 @@ def chosen(implementation: str | None) -> Plus:
 def rows_apart(node: Shares, shapes: Any) -> Any:
     rows, columns = shapes["_x"]
     whole = f"i, 0:{columns}"
-    return distspmd.NodeAccesses({"i": rows}, {"_x": whole}, {"_y": whole})
+    return distspmd.analysis.NodeAccesses({"i": rows}, {"_x": whole}, {"_y": whole})
 
 
 def main() -> None:
@@ -155,7 +155,7 @@ def main() -> None:
     check(chosen("cpp"), {"y": (2, 2)}, more, "1:6, 2:4")
     check(chosen(None), {"y": (2, 2)}, plus)
     check(Shares(), {"y": (3, 1)}, shares)  # whole
-    distspmd.node_accesses(Shares)(rows_apart)
+    distspmd.analysis.node_accesses(Shares)(rows_apart)
     check(Shares(), {"t": (4,)}, shares)
     print("as chosen")
 

@@ -48,7 +48,7 @@ ALL, FIRST, NONE = slice(None), slice(1), slice(0)
 def compiled(function: Any, split: slice, device: str | None, **options: Any) -> Any:
     """A program of which some spaces are split over two ranks."""
 
-    def lowered() -> distspmd.Lowering:
+    def lowered() -> distspmd.lowering.Lowering:
         names = [space.name for space in distspmd.iteration_spaces(function)]
         return distspmd.lower(function, dict.fromkeys(names[split], (2,)), **options)
 
@@ -111,14 +111,14 @@ def refusals() -> None:
     lowered = distspmd.lower(tall, {}) if rank == 0 else None
     refused(
         lambda: distspmd.compile(lowered, comm, device="tpu"),
-        distspmd.ArgumentError,
+        distspmd.errors.ArgumentError,
         "'tpu' was given",
     )
     missing = missing_for_runs()
     if missing:
         refused(
             lambda: distspmd.compile(lowered, comm, device="cuda"),
-            distspmd.DeviceError,
+            distspmd.errors.DeviceError,
             f"device='cuda' was asked for, a GPU of NVIDIA, but {missing}",
         )
 
@@ -128,7 +128,7 @@ def short_of_memory() -> None:
     lowered = distspmd.lower(tall, {}) if rank == 0 else None
     refused(
         lambda: distspmd.compile(lowered, comm, device=DEVICE),
-        distspmd.DeviceError,
+        distspmd.errors.DeviceError,
         "the device has no memory for 2,240,000 bytes more",
     )
 

@@ -5,9 +5,8 @@ import pytest
 from mpi4py import MPI
 
 import distspmd
-from distspmd import Layout, Mesh
 from distspmd.errors import DistSPMDError
-from distspmd.layouts import intervals
+from distspmd.layouts import Layout, Mesh, intervals
 from distspmd.layouts.reductions import find_reduction
 
 comm = MPI.COMM_WORLD

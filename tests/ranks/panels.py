@@ -75,9 +75,9 @@ CASES = [
 def lowered(function, schedule, arrays):
     """On rank 0 alone."""
     if any(isinstance(asked, dict) for asked in schedule.values()):
-        mesh = distspmd.Mesh(x=P)
+        mesh = distspmd.layouts.Mesh(x=P)
         schedule = {
-            name: distspmd.OnMesh(mesh, dict.fromkeys(asked, "x"))
+            name: distspmd.schedule.OnMesh(mesh, dict.fromkeys(asked, "x"))
             for name, asked in schedule.items()
         }
     from distspmd.frontend import numpy_program

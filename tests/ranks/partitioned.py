@@ -61,7 +61,7 @@ def check_shapes() -> None:
             assert found.dtype == wanted.dtype
             np.testing.assert_allclose(found, wanted, rtol=1e-5)
         else:
-            assert isinstance(found, distspmd.Elsewhere)
+            assert isinstance(found, distspmd.runtime.MissingResult)
     assert len(perceptron._programs) == 3  # the last call finds the first one's
     assert perceptron.__name__ == "perceptron"
 
@@ -69,7 +69,7 @@ def check_shapes() -> None:
 def check_others_pass_nothing() -> None:
     x, w, b = whole(7, 4), whole(4, 8), whole(8)
     found = perceptron(x, w, b) if comm.rank == 0 else perceptron()
-    assert isinstance(found, distspmd.Elsewhere) == (comm.rank > 0)
+    assert isinstance(found, distspmd.runtime.MissingResult) == (comm.rank > 0)
     found = alone(whole(6)) if comm.rank == 0 else alone()
     if comm.rank == 0:
         np.testing.assert_array_equal(found, whole(6) + 1)
@@ -94,7 +94,7 @@ def check_sizes_of_no_shape() -> None:
         if comm.rank == 0:
             np.testing.assert_allclose(x, wanted)
     assert len(smoothed._programs) == 2
-    with pytest.raises(distspmd.ArgumentError, match="STEPS"):
+    with pytest.raises(distspmd.errors.ArgumentError, match="STEPS"):
         smoothed(whole(9), whole(9))
 
 
@@ -127,7 +127,9 @@ def check_tiles() -> None:
 
 
 def check_mistakes() -> None:
-    with pytest.raises(distspmd.ArgumentError, match=r"perceptron.* was called with other argum"):
+    with pytest.raises(
+        distspmd.errors.ArgumentError, match=r"perceptron.* was called with other argum"
+    ):
         perceptron(whole(7, 4))
     with pytest.raises(distspmd.DistSPMDError):
         perceptron(whole(7, 4), whole(5, 8), whole(8))

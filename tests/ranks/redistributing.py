@@ -5,8 +5,8 @@ import pytest
 from mpi4py import MPI
 
 import distspmd
-from distspmd import Layout, Mesh
 from distspmd.errors import ArgumentError, NoSolver
+from distspmd.layouts import Layout, Mesh
 from distspmd.plans.machine import Machine
 from distspmd.plans.simulator import tiles_of
 from distspmd.runtime.redistribution.redistribute import known_of
@@ -109,8 +109,8 @@ known = known_of(comm)
 counts = []
 held = (0, 0) if tile is None else tile.shape
 for number in range(3):
-    sent = distspmd.allocate(comm, held)
-    got = distspmd.allocate(comm, [hi - lo for lo, hi in target.box(comm.rank)])
+    sent = distspmd.runtime.allocate(comm, held)
+    got = distspmd.runtime.allocate(comm, [hi - lo for lo, hi in target.box(comm.rank)])
     windows = len(known.node.windows)
     if tile is not None:
         sent[...] = tile + number
@@ -123,26 +123,26 @@ for number in range(3):
     del sent, got, options
     counts.append(windows)
 assert counts[1] == counts[2]
-scalar = distspmd.allocate(comm, 3, "int16")
+scalar = distspmd.runtime.allocate(comm, 3, "int16")
 assert scalar.shape == (3,)
 assert not scalar.any()
 
 # Where shared memory has no room, tiles are memory of their ranks, and messages carry them.
 free_bytes, shared_memory.free_bytes = shared_memory.free_bytes, lambda: 10**5
-apart = distspmd.allocate(comm, 10**5)
+apart = distspmd.runtime.allocate(comm, 10**5)
 shared_memory.free_bytes = free_bytes
 assert apart.shape == (10**5,)
 assert known.node.place(apart) is None
 
 # Windows are given back with their communicator; those that an array is left of stay.
 twin = comm.Dup()
-kept, gone = distspmd.allocate(twin, 5), distspmd.allocate(twin, 6)
+kept, gone = distspmd.runtime.allocate(twin, 5), distspmd.runtime.allocate(twin, 6)
 mirrored = mine(source, array)
 if mirrored is not None:
-    mirrored = distspmd.allocate(twin, mirrored.shape)
+    mirrored = distspmd.runtime.allocate(twin, mirrored.shape)
     mirrored[...] = tile
 else:
-    mirrored = distspmd.allocate(twin, (0, 0))
+    mirrored = distspmd.runtime.allocate(twin, (0, 0))
 copies = Machine(single_copy_bytes=0)
 same(
     distspmd.redistribute(twin, mirrored, source, target, dtype=float, machine=copies),

@@ -6,7 +6,7 @@ import numpy as np
 from mpi4py import MPI
 
 import distspmd
-from distspmd import Machine
+from distspmd.plans import Machine
 from distspmd.scheduling import search
 
 comm = MPI.COMM_WORLD

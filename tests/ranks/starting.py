@@ -79,9 +79,9 @@ for call, text in [
 ]:
     assert text in told(call), told(call)
 check("refusals")
-mesh = distspmd.Mesh(i=comm.size)
-rows = distspmd.Layout.parse(f"[{-(-40 // comm.size)}{{i}}40, 6]", mesh)
-whole = distspmd.Layout.root((40, 6))
+mesh = distspmd.layouts.Mesh(i=comm.size)
+rows = distspmd.layouts.Layout.parse(f"[{-(-40 // comm.size)}{{i}}40, 6]", mesh)
+whole = distspmd.layouts.Layout.root((40, 6))
 tile = distspmd.redistribute(comm, x if comm.rank == 0 else None, whole, rows, dtype="float64")
 part = x[tuple(slice(*ends) for ends in rows.box(comm.rank))]
 assert part.size == 0 or np.array_equal(tile, part)

@@ -8,8 +8,8 @@ import pytest
 from mpi4py import MPI
 
 import distspmd
-from distspmd import Layout, Mesh
 from distspmd.errors import ArgumentError
+from distspmd.layouts import Layout, Mesh
 from distspmd.plans.simulator import tiles_of
 
 comm = MPI.COMM_WORLD
@@ -127,8 +127,8 @@ refused("objects of one process", tile.astype(object))
 refused("a MaskedArray; pass a NumPy array without a mask", np.ma.masked_array(tile))
 refused("is no type of NumPy", tile, dtype="no such type")
 refused("is no type of NumPy", tile, dtype=3.5)
-refused("is a str; a layout is a distspmd.Layout", tile, target="[6, 4]")
-refused("is a list; a layout is a distspmd.Layout", tile, source=[3, 4])
+refused("is a str; a layout is a distspmd.layouts.Layout", tile, target="[6, 4]")
+refused("is a list; a layout is a distspmd.layouts.Layout", tile, source=[3, 4])
 refused("elements without a byte", np.zeros(tile.shape, "V0"))
 refused("is a int64; pass a NumPy array", np.int64(3), dtype=int)
 refused("cannot be written in place", tile, out=np.zeros(wanted.shape, np.int64)[::-1, ::-1])

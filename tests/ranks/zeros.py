@@ -21,7 +21,7 @@ def signs(x: Any, y: Any) -> Any:
 for dtype in (np.float64, np.float32):
     given = {"x": X.astype(dtype), "y": Y.astype(dtype)}
 
-    def lowered(given: dict[str, Any] = given) -> distspmd.Lowering:
+    def lowered(given: dict[str, Any] = given) -> distspmd.lowering.Lowering:
         program = distspmd.frontend.numpy_program(signs, **given)
         spaces = distspmd.iteration_spaces(program)
         return distspmd.lower(program, {space.name: (comm.size, 1) for space in spaces})

@@ -12,8 +12,8 @@ from lowering.on_paper import problems
 from ranks.attention_by_hand import attention_step
 
 import distspmd
-from distspmd import Cyclic
 from distspmd.frontend import numpy_program
+from distspmd.layouts import Cyclic
 from distspmd.passes import fold_indices
 from distspmd.passes.select_tilings import as_tiled
 from distspmd.pipeline import begin_compilation, run_passes

@@ -194,7 +194,7 @@ def test_turning_an_array_keeps_to_the_memory() -> None:
 )
 def test_a_home_in_a_loop_that_is_none_is_refused(name: str, said: str) -> None:
     sdfg = parsed(directions, 16)
-    home = distspmd.Layout.parse("[4{x}16, 16]", distspmd.Mesh(x=P))
+    home = distspmd.layouts.Layout.parse("[4{x}16, 16]", distspmd.layouts.Mesh(x=P))
     schedule = Schedule({"u": (P,), "u.2": (P,)}, homes={name: home})
     with pytest.raises(ScheduleError, match=f"the schedule: {name!r}: {said}"):
         distspmd.lower(sdfg, schedule)

@@ -32,7 +32,7 @@ def held(sdfg: SDFG, **otherwise: str) -> dict[str, str]:
     return {name: otherwise.get(name, "distributed") for name in arrays}
 
 
-def parts_of(found: distspmd.Found) -> dict[str, str]:
+def parts_of(found: distspmd.scheduling.SearchResult) -> dict[str, str]:
     """The choice of each space as text."""
     return {space.name: space.choice for space in found.spaces}
 
@@ -45,7 +45,7 @@ def cheapest(
     def cost(grid: dict[str, Any]) -> float:
         try:
             return distspmd.search(sdfg, ranks, fixed=grid, **options).cost
-        except distspmd.NoSchedule:
+        except distspmd.errors.NoSchedule:
             return math.inf  # it takes too much memory
 
     return min(((cost(grid), grid) for grid in fixed), key=lambda pair: pair[0])

@@ -57,14 +57,14 @@ def test_tiles_of_a_stencil_are_as_square_as_the_array_lets_them(
     machine = Machine(alpha=1e-9, beta=1e-8)
     sdfg = stencil(*shape)
     lowering = distspmd.lower(sdfg, ranks=ranks, machine=machine, arguments={"a": "distributed"})
-    assert isinstance(lowering, distspmd.Lowering)
+    assert isinstance(lowering, distspmd.lowering.Lowering)
     assert {space.parts for space in lowering.spaces} == {parts}
 
 
 def test_of_stencils_that_cost_the_same_the_one_with_longer_rows_is_taken() -> None:
     sdfg = stencil(130, 130)
     lowering = distspmd.lower(sdfg, ranks=2, machine=FAST, arguments={"a": "distributed"})
-    assert isinstance(lowering, distspmd.Lowering)
+    assert isinstance(lowering, distspmd.lowering.Lowering)
     assert {space.parts for space in lowering.spaces} == {(2, 1)}
 
 
@@ -97,7 +97,7 @@ def test_a_step_of_training_is_data_parallel_where_batches_are_large() -> None:
     sdfg = training_step(65536, 256)
     arguments = dict.fromkeys(("w1", "w2"), "replicated") | {"x": "distributed"}
     lowering = distspmd.lower(sdfg, ranks=8, machine=Machine(), arguments=arguments)
-    assert isinstance(lowering, distspmd.Lowering)
+    assert isinstance(lowering, distspmd.lowering.Lowering)
     parts = {space.name: space.parts for space in lowering.spaces}
     assert parts["x_matmul_w1"] == (8, 1, 1)
     assert parts["g1"] == (1, 1, 8)
@@ -109,7 +109,7 @@ def test_a_step_of_training_is_data_parallel_where_batches_are_large() -> None:
 def test_fixed_spaces_stay() -> None:
     sdfg = training_step(1024, 512)
     lowering = distspmd.lower(sdfg, {"y": (1, 4, 2)}, ranks=8, machine=FAST)
-    assert isinstance(lowering, distspmd.Lowering)
+    assert isinstance(lowering, distspmd.lowering.Lowering)
     parts = {space.name: space.parts for space in lowering.spaces}
     assert parts["y"] == (1, 4, 2)
     assert math.prod(parts["x_matmul_w1"]) == 8
@@ -118,7 +118,7 @@ def test_fixed_spaces_stay() -> None:
 def test_a_fixed_space_of_fewer_ranks_stays_on_them() -> None:
     sdfg = training_step(1024, 512)
     lowering = distspmd.lower(sdfg, {"y": (2, 1, 1)}, ranks=6, machine=FAST)
-    assert isinstance(lowering, distspmd.Lowering)
+    assert isinstance(lowering, distspmd.lowering.Lowering)
     of = {space.name: space for space in lowering.spaces}
     assert (of["y"].parts, of["y"].mesh.size) == ((2, 1, 1), 2)
     assert math.prod(of["x_matmul_w1"].parts) == 6
@@ -142,7 +142,7 @@ def test_what_was_found_can_be_what_stays() -> None:
 
 def test_what_is_lowered_is_not_searched() -> None:
     sdfg = distspmd.lower(chain(600), {}).sdfg
-    with pytest.raises(distspmd.ScheduleError, match="is lowered already"):
+    with pytest.raises(distspmd.errors.ScheduleError, match="is lowered already"):
         distspmd.search(sdfg, 4)
 
 
@@ -173,7 +173,7 @@ def test_what_cannot_be_split_is_said() -> None:
 def test_ranks_that_are_a_large_prime_are_not_all_taken() -> None:
     found = distspmd.search(product(500, 500, 500), 127, machine=FAST)
     lowering = distspmd.lower(product(500, 500, 500), found, machine=FAST)
-    assert isinstance(lowering, distspmd.Lowering)
+    assert isinstance(lowering, distspmd.lowering.Lowering)
     assert 96 <= lowering.ranks < 127
 
 
@@ -207,7 +207,7 @@ def test_products_take_as_long_as_their_type_says(dtype: str, times: float) -> N
 
 def least(sdfg: SDFG, ranks: int, **options: object) -> int:
     """The least memory that would do, as it is said."""
-    with pytest.raises(distspmd.NoSchedule, match="The least that would do is") as told:
+    with pytest.raises(distspmd.errors.NoSchedule, match="The least that would do is") as told:
         distspmd.search(sdfg, ranks, memory="1 kB", **options)  # type: ignore[arg-type]
     return int(str(told.value).split("would do is ")[1].split(" ")[0].replace(",", ""))
 
@@ -223,7 +223,9 @@ def test_memory_is_kept_at_a_price() -> None:
 
 
 def test_too_little_memory_is_refused_with_what_holds_it() -> None:
-    with pytest.raises(distspmd.NoSchedule, match="tiles of arrays hold 'b' 2,097,152") as told:
+    with pytest.raises(
+        distspmd.errors.NoSchedule, match="tiles of arrays hold 'b' 2,097,152"
+    ) as told:
         distspmd.search(product(1024, 1024, 1024), 4, machine=Machine(), memory="1 MB")
     _, _, each = str(told.value).partition(": what it works on takes ")
     held = [int(n.replace(",", "")) for n in re.findall(r"\d[\d,]*\d(?=[,.])", each)]
@@ -234,14 +236,14 @@ def test_what_the_least_memory_is_said_to_be_does() -> None:
     for sdfg, ranks in ((training_step(1024, 512), 4), (product(640, 384, 512), 6)):
         memory = least(sdfg, ranks)
         assert distspmd.search(sdfg, ranks, memory=memory, machine=Machine()).peak == memory
-        with pytest.raises(distspmd.NoSchedule, match=f"would do is {memory:,} bytes"):
+        with pytest.raises(distspmd.errors.NoSchedule, match=f"would do is {memory:,} bytes"):
             distspmd.search(sdfg, ranks, memory=memory - 1, machine=Machine())
 
 
 def test_fewer_of_a_prime_number_of_ranks_may_fit_the_memory() -> None:
     found = distspmd.search(product(500, 500, 500), 127, memory=400_000, machine=Machine())
     assert found.peak <= 400_000
-    with pytest.raises(distspmd.NoSchedule, match="for 125 ranks"):
+    with pytest.raises(distspmd.errors.NoSchedule, match="for 125 ranks"):
         distspmd.search(product(500, 500, 500), 127, memory=200_000, machine=Machine())
 
 
@@ -264,5 +266,5 @@ def test_memory_is_told_over_the_program() -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused(options: dict[str, object], said: str) -> None:
-    with pytest.raises(distspmd.ArgumentError, match=said):
+    with pytest.raises(distspmd.errors.ArgumentError, match=said):
         distspmd.search(product(64, 64, 64), machine=Machine(), **options)  # type: ignore[arg-type]

@@ -21,9 +21,9 @@ from distspmd.pipeline import begin_compilation
 from distspmd.solvers import SOLVERS, plugins
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/plugins.md"
-MESH = distspmd.Mesh(x=4)
-ROWS = distspmd.Layout.parse("[3{x}12]", MESH)
-WHOLE = distspmd.Layout.parse("[12]", MESH)
+MESH = distspmd.layouts.Mesh(x=4)
+ROWS = distspmd.layouts.Layout.parse("[3{x}12]", MESH)
+WHOLE = distspmd.layouts.Layout.parse("[12]", MESH)
 COPIES = """
 from distspmd.plans import Message, Plan, Refusal, Step, StepKind
 
@@ -270,8 +270,8 @@ from mpi4py.MPI import COMM_WORLD as comm
 import distspmd
 from distspmd.solvers import plugins
 
-mesh = distspmd.Mesh(x=4)
-rows, whole = (distspmd.Layout.parse(text, mesh) for text in ("[3{x}11]", "[11]"))
+mesh = distspmd.layouts.Mesh(x=4)
+rows, whole = (distspmd.layouts.Layout.parse(text, mesh) for text in ("[3{x}11]", "[11]"))
 box = slice(3 * comm.rank, min(3 * comm.rank + 3, 11))
 for solver in ("ring", None, "ring"):
     found = distspmd.redistribute(comm, np.arange(11.0)[box], rows, whole, solver=solver)
@@ -284,7 +284,7 @@ try:
     distspmd.redistribute(comm, np.arange(11, dtype="f4")[box], rows, whole)
 except distspmd.DistSPMDError as error:
     assert "broken-solver 1.2" in str(error), error
-    assert comm.rank != 1 or isinstance(error, distspmd.PluginError)
+    assert comm.rank != 1 or isinstance(error, distspmd.errors.PluginError)
 else:
     raise AssertionError("no rank heard of it")
 if comm.rank == 0:

@@ -21,7 +21,7 @@ from mpi4py import MPI
 from parsed_by_dace import numpy_program
 
 import distspmd
-from distspmd import Layout, Mesh, Split
+from distspmd.layouts import Layout, Mesh, Split
 
 MOST_GROWTH = 8 << 20
 """Bytes that a process may have more at the end: allocators keep some."""
@@ -67,7 +67,7 @@ def main(calls: int, programs: int) -> None:
             for one, other in zip(found, wanted, strict=True):
                 assert np.allclose(one, other)
 
-    def call(program: distspmd.Program) -> Callable[[], None]:
+    def call(program: distspmd.execution.Program) -> Callable[[], None]:
         return lambda: is_right(program(*given))
 
     def one_program() -> None:

@@ -18,8 +18,8 @@ import numpy as np
 from mpi4py import MPI
 
 import distspmd
-from distspmd import Layout, Mesh, Partial, Split
 from distspmd.errors import DistSPMDError
+from distspmd.layouts import Layout, Mesh, Partial, Split
 
 Array = np.ndarray[Any, Any]
 DTYPES = ("float64", "float32", "int64", "int32", "int16", "uint8", "complex128", "bool", "float16")

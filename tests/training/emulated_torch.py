@@ -49,7 +49,7 @@ def _device() -> Device:
 
 def _empty(size: Any, *, dtype: Any = None, **_: Any) -> torch.Tensor:
     kind = dtype or torch.get_default_dtype()
-    made = distspmd.DeviceArray(prod(size) * kind.itemsize, "uint8", NAME)
+    made = distspmd.runtime.DeviceArray(prod(size) * kind.itemsize, "uint8", NAME)
     return _lies(made.address, size, None, kind, made)
 
 

@@ -188,7 +188,7 @@ def test_a_dictionary_of_two_presets_is_refused_with_their_product(step: SDFG) -
     product = r"Write (data_parallel\(|zero\(1, )2\) \* megatron\(2\)\."
     one, other = frontend.megatron(2), frontend.data_parallel(2)
     for both in ({**one, **other}, {**other, **one}, one | other, {**frontend.zero(1, 2), **one}):
-        with pytest.raises(distspmd.ScheduleError, match=product):
+        with pytest.raises(distspmd.errors.ScheduleError, match=product):
             distspmd.lower(copy.deepcopy(step), both)
     assert dict(one)["*"] == one["*"]
 

@@ -89,7 +89,7 @@ def run(
     else:
         reference = module
 
-    def lowering() -> distspmd.Lowering:
+    def lowering() -> distspmd.lowering.Lowering:
         if what == "step":
             sdfg = frontend.training_step(function, *inputs, name="step")
         else:

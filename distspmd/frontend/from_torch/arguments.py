@@ -17,7 +17,7 @@ from distspmd.execution.binding import binding_of
 from distspmd.frontend.from_torch.assumptions import Assumptions, IndexRange
 from distspmd.frontend.from_torch.run_time_numbers import Read, Told
 from distspmd.frontend.operators.aten_registry import HALVES
-from distspmd.runtime.calls.missing_result import Elsewhere
+from distspmd.runtime.calls.missing_result import MissingResult
 
 if TYPE_CHECKING:
     from dace import SDFG
@@ -163,10 +163,10 @@ class MemoryBinding:
             )
         return value.reshape(self.shapes[name])
 
-    def returned(self, results: Sequence[NDArray[Any] | Elsewhere]) -> Any:
+    def returned(self, results: Sequence[NDArray[Any] | MissingResult]) -> Any:
         """The results as the function returns them, with what stands for those of others."""
         tensors = [
-            array if isinstance(array, Elsewhere) else self._result(array, shape, dtype)
+            array if isinstance(array, MissingResult) else self._result(array, shape, dtype)
             for array, shape, dtype in zip(results, self.results, self.types, strict=True)
         ]
 
@@ -176,7 +176,7 @@ class MemoryBinding:
             if not isinstance(place, Read):
                 return tensors[place]
             tensor = tensors[place.result]
-            return tensor if isinstance(tensor, Elsewhere) else tensor.item()
+            return tensor if isinstance(tensor, MissingResult) else tensor.item()
 
         return pytree.tree_map(found, self.structure)
 

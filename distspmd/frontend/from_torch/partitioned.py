@@ -30,7 +30,7 @@ from distspmd.frontend.from_torch.swapped_modules import running_as_written
 from distspmd.layouts.mesh import Mesh
 from distspmd.lowering import Lowering
 from distspmd.plans.heuristics import HEURISTICS
-from distspmd.runtime.calls.missing_result import elsewhere
+from distspmd.runtime.calls.missing_result import missing_result
 from distspmd.runtime.engine.collective_resource import Closing
 from distspmd.runtime.launch.driver_ranks import default_comm
 from distspmd.runtime.notices import notice, warn
@@ -320,7 +320,7 @@ class Partitioned(Closing):
         for each in _ALL[self._agreement]:
             each.collect()
         error: Exception | None = None
-        result: Any = elsewhere(self.name, "on rank 0", 1)
+        result: Any = missing_result(self.name, "on rank 0", 1)
         if self._agreement.rank == 0:
             try:
                 assert self.function is not None

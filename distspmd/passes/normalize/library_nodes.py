@@ -21,8 +21,8 @@ from dace.libraries.standard.nodes import MergeLibraryNode
 from dace.libraries.standard.nodes.copy.node import CopyLibraryNode
 from dace.sdfg import nodes
 
+from distspmd.analysis.declared_accesses import PURE, implementations, runs_as_it_is
 from distspmd.analysis.iteration_spaces import main_map, pure_expansion, source, window_name
-from distspmd.analysis.node_accesses import PURE, implementations, runs_as_it_is
 from distspmd.dace_compat.names import free_names
 from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.host_call import HostCall

@@ -12,7 +12,7 @@ import numpy as np
 
 from distspmd.errors import ArgumentError, ProgramError
 from distspmd.runtime.calls.clock import seconds
-from distspmd.runtime.calls.missing_result import Elsewhere
+from distspmd.runtime.calls.missing_result import MissingResult
 from distspmd.runtime.calls.portable import portable
 
 _CALL_FORM = "_distspmd_call_form"
@@ -41,7 +41,7 @@ class Result:
     def of(self, results: Sequence[Any]) -> Any:
         """The array among some results, or what stands for it on this rank."""
         found = results[self.number]
-        if isinstance(found, Elsewhere):
+        if isinstance(found, MissingResult):
             return found
         for dimension, place in self.lengths:
             found = _first(found, dimension, int(on_host(results[place])))
@@ -147,7 +147,7 @@ def _rows(element: Any, array: Callable[[Result], Any]) -> Any:
     """The elements of a list, of their columns."""
     if isinstance(element, Column):
         values = array(element.values)
-        if isinstance(values, Elsewhere):
+        if isinstance(values, MissingResult):
             return values
         if element.kinds is not None:
             return element.in_types(values, array(element.kinds))
@@ -159,19 +159,19 @@ def _rows(element: Any, array: Callable[[Result], Any]) -> Any:
     if isinstance(element, ListOf):
         n = element.length
         flat = _rows(element.element, lambda result: _flat(array(result)))
-        if isinstance(flat, Elsewhere):
+        if isinstance(flat, MissingResult):
             return flat
         return [flat[k : k + n] for k in range(0, len(flat), n)]
     parts = [_rows(part, array) for part in element]
-    if any(isinstance(part, Elsewhere) for part in parts):
-        return next(part for part in parts if isinstance(part, Elsewhere))
+    if any(isinstance(part, MissingResult) for part in parts):
+        return next(part for part in parts if isinstance(part, MissingResult))
     kind = tuple if isinstance(element, tuple) else list
     return [kind(row) for row in zip(*parts, strict=True)]
 
 
 def _flat(values: Any) -> Any:
     """An array whose first dimension is its first two."""
-    return values if isinstance(values, Elsewhere) else values.reshape(-1, *values.shape[2:])
+    return values if isinstance(values, MissingResult) else values.reshape(-1, *values.shape[2:])
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class ObjectOf(Made):
         """The object, with something in the place of its results."""
         if ELEMENTS in self.parts:  # an array of a class of its own
             elements = fill(self.parts[ELEMENTS], array)
-            if isinstance(elements, Elsewhere):
+            if isinstance(elements, MissingResult):
                 return elements
             elements = np.asarray(elements)
             made: Any = elements.view(self.kind)
@@ -234,7 +234,7 @@ class IteratorOf(Made):
     def fill(self, array: Callable[[Result], Any]) -> Any:
         """The iterator, with something in the place of the results."""
         found = fill(self.values, array)
-        return found if isinstance(found, Elsewhere) else iter(found)
+        return found if isinstance(found, MissingResult) else iter(found)
 
 
 @dataclass(frozen=True)
@@ -380,7 +380,7 @@ class CallForm:
 
         def array(result: Result) -> Any:
             found = result.of(results)
-            return found if isinstance(found, Elsewhere) else handed(found)
+            return found if isinstance(found, MissingResult) else handed(found)
 
         return fill(self.returned, array)
 
@@ -411,7 +411,7 @@ def _parts_of(name: str, form: Any, value: Any) -> Iterator[tuple[str, Any]]:
 
 def contains_arrays(value: Any) -> bool:
     """Whether a value is an array or a number of NumPy, or a list or the like that has some."""
-    if isinstance(value, Elsewhere):
+    if isinstance(value, MissingResult):
         return False
     if isinstance(value, list | tuple | dict):
         return any(map(contains_arrays, value.values() if isinstance(value, dict) else value))
@@ -438,7 +438,7 @@ def fill(form: Any, array: Callable[[Result], Any]) -> Any:
         return form.fill(array)
     if isinstance(form, OneOf):
         which = array(form.which)
-        if isinstance(which, Elsewhere):
+        if isinstance(which, MissingResult):
             return _one_of_elsewhere(which, [fill(each, array) for each in form.forms])
         return fill(form.forms[0 if on_host(which) else 1], array)
     if isinstance(form, tuple | list):
@@ -448,12 +448,12 @@ def fill(form: Any, array: Callable[[Result], Any]) -> Any:
     return form
 
 
-def _one_of_elsewhere(which: Elsewhere, found: Sequence[Any]) -> Any:
+def _one_of_elsewhere(which: MissingResult, found: Sequence[Any]) -> Any:
     """One of two forms, between which another rank decides: arrays of either are not lost.
 
     Two tuples of one length can be unpacked as either of them.
     """
-    here = [each for each in found if not isinstance(each, Elsewhere) and contains_arrays(each)]
+    here = [each for each in found if not isinstance(each, MissingResult) and contains_arrays(each)]
     alike = all(isinstance(each, tuple) and len(each) == len(found[0]) for each in found)
     return here[0] if here else found[0] if alike else which
 

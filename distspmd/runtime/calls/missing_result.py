@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from distspmd.errors import ResultElsewhere
+from distspmd.errors import MissingResultError
 
 
-class Elsewhere:
+class MissingResult:
     """A result of a program that this rank does not have. It prints; any other use is an error.
 
     It may be passed on to a program, which looks at it only where it takes the argument from this
-    rank. ``isinstance(y, distspmd.Elsewhere)`` asks for it.
+    rank. ``isinstance(y, distspmd.runtime.MissingResult)`` asks for it.
     """
 
     __slots__ = ("_distspmd_first", "_distspmd_what")
@@ -37,7 +37,7 @@ class Elsewhere:
         return repr(self)
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise ResultElsewhere(
+        raise MissingResultError(
             f"{self._distspmd_what}: use it where it is, under 'if comm.rank == 0:'; or write "
             'results="replicated" beside the schedule, for every rank to get it; or let one '
             "process run the script (distspmd run --driver).",
@@ -50,7 +50,7 @@ class Elsewhere:
     ) -> NoReturn:
         given = [*arguments, *(named or {}).values()]
         parts = [p for g in given for p in (g if isinstance(g, list | tuple) else (g,))]
-        next(part for part in parts if isinstance(part, Elsewhere))._refuse()
+        next(part for part in parts if isinstance(part, MissingResult))._refuse()
 
 
 _USES = """
@@ -61,14 +61,14 @@ _USES = """
 _OPERATORS = "add sub mul truediv floordiv mod divmod pow matmul and or xor lshift rshift"
 
 for _name in _USES.split():
-    setattr(Elsewhere, f"__{_name}__", Elsewhere._refuse)
+    setattr(MissingResult, f"__{_name}__", MissingResult._refuse)
 for _name in _OPERATORS.split():
     for _side in ("", "r", "i"):
-        setattr(Elsewhere, f"__{_side}{_name}__", Elsewhere._refuse)
-Elsewhere.__hash__ = object.__hash__  # type: ignore[method-assign]
+        setattr(MissingResult, f"__{_side}{_name}__", MissingResult._refuse)
+MissingResult.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
-def elsewhere(program: str, place: str, first: int) -> Elsewhere:
+def missing_result(program: str, place: str, first: int) -> MissingResult:
     """What a rank gets for a result.
 
     Args:
@@ -76,4 +76,4 @@ def elsewhere(program: str, place: str, first: int) -> Elsewhere:
         place: where it is instead.
         first: the first rank that has not got it, which tells of an error for all of them.
     """
-    return Elsewhere(f"the result of {program}(...) is {place}, and not on this rank", first)
+    return MissingResult(f"the result of {program}(...) is {place}, and not on this rank", first)

@@ -265,7 +265,7 @@ def returned_like(source: Any, made: Any) -> Any:
     except Exception as problem:
         raise ArgumentError(
             f"a result, {made!r}, cannot be a {type(source).__name__}: {problem}. Pass arguments "
-            "as arrays of distspmd.DeviceArray, PyTorch or CuPy to get results of these."
+            "as arrays of distspmd.runtime.DeviceArray, PyTorch or CuPy to get results of these."
         ) from problem
     return made
 

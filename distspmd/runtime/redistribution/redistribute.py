@@ -293,7 +293,8 @@ class _Move:
         given: tuple[Any, Any] = self.layouts
         for layout in given:
             if not isinstance(layout, Layout):
-                return f"{layout!r} is a {type(layout).__name__}; a layout is a distspmd.Layout."
+                kind = type(layout).__name__
+                return f"{layout!r} is a {kind}; a layout is a distspmd.layouts.Layout."
         needed = max(layout.ranks for layout in self.layouts)
         if needed > self.ranks:
             return f"the layouts have {needed} ranks, but the communicator has {self.ranks}."

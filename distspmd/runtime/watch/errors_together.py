@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
-from distspmd.errors import DistSPMDError, ResultElsewhere, shorten
+from distspmd.errors import DistSPMDError, MissingResultError, shorten
 from distspmd.runtime.tracebacks import is_full, report
 from distspmd.runtime.watch import watchdog
 
@@ -76,7 +76,7 @@ def _is_told_elsewhere(error: BaseException | None, rank: int) -> bool:
     """
     if isinstance(error, SyntaxError | ImportError) and rank:
         return True
-    if isinstance(error, ResultElsewhere):
+    if isinstance(error, MissingResultError):
         return rank > error.first
     while error is not None:
         if _ELSEWHERE in getattr(error, "__dict__", {}):

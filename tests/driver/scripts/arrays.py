@@ -4,7 +4,7 @@ import dace
 import numpy as np
 
 import distspmd
-from distspmd import Layout, Mesh
+from distspmd.layouts import Layout, Mesh
 
 RANKS = 3
 COLUMNS = Layout.parse("[10, 3{a}7]", Mesh.of({"a": RANKS}))
@@ -62,7 +62,7 @@ def handles():
     x = np.random.default_rng(0).random((10, 7))
     handle = scaled(x)
     whole = x * 2.0
-    assert type(handle) is distspmd.Handle
+    assert type(handle) is distspmd.driver.Handle
     assert (handle.shape, handle.dtype, handle.ndim, len(handle)) == ((10, 7), np.float64, 2, 10)
     assert str(handle.layout) == "[4{__i0}10, 7]", str(handle.layout)
     assert np.array_equal(handle.numpy(), whole)
@@ -79,7 +79,10 @@ def handles():
     for index in indices:
         assert np.array_equal(handle[index], whole[index]), index
     assert "out of bounds" in refused(IndexError, lambda: handle[10])
-    assert "write it in a program" in refused(distspmd.ArgumentError, lambda: write(handle)).lower()
+    assert (
+        "write it in a program"
+        in refused(distspmd.errors.ArgumentError, lambda: write(handle)).lower()
+    )
     assert "<svg" in handle._repr_html_()
     assert np.array_equal(shifted(handle), whole + 1.0)  # it stays where it lies
     assert np.array_equal(of_whole(handle), whole - 1.0)  # it goes to one rank
@@ -98,7 +101,7 @@ def handles():
     handle += 1.0
     assert np.array_equal(handle, whole * 3.0 + 1.0)
     assert np.isclose(of_whole(handle).mean(), np.mean(handle) - 1.0)
-    said = refused(distspmd.ArgumentError, lambda: np.linalg.svd(handle))
+    said = refused(distspmd.errors.ArgumentError, lambda: np.linalg.svd(handle))
     assert "np.asarray" in said, said
 
 
@@ -132,10 +135,12 @@ def moved(ranks):
     out = np.zeros((10, 6))
     assert distspmd.redistribute(ranks, over, columns, root, out=out) is out
     assert np.array_equal(out, x)
-    said = refused(distspmd.ArgumentError, lambda: distspmd.redistribute(ranks, x, rows, columns))
+    said = refused(
+        distspmd.errors.ArgumentError, lambda: distspmd.redistribute(ranks, x, rows, columns)
+    )
     assert "the array lies in this process" in said, said
     said = refused(
-        distspmd.ArgumentError, lambda: distspmd.redistribute(ranks, over, rows, columns)
+        distspmd.errors.ArgumentError, lambda: distspmd.redistribute(ranks, over, rows, columns)
     )
     assert "lies on the ranks as" in said, said
 

@@ -42,7 +42,7 @@ def refused(kind, call):
 def in_child(queue):
     try:
         add_one(np.zeros(3))
-    except distspmd.ArgumentError as error:
+    except distspmd.errors.ArgumentError as error:
         queue.put(str(error))
 
 
@@ -70,16 +70,22 @@ def refusals(ranks):
     assert "x begins below zero" in said
     assert "rank" not in said, said
     program = distspmd.compile(scaled.lower(np.zeros((4, 2)), np.zeros((4, 2))), ranks)
-    said = refused(distspmd.ArgumentError, lambda: program(x=np.zeros((4, 2)), y=np.zeros(3)))
+    said = refused(
+        distspmd.errors.ArgumentError, lambda: program(x=np.zeros((4, 2)), y=np.zeros(3))
+    )
     assert "the argument 'y' must be float64[4, 2]" in said
     assert np.array_equal(program(x=np.ones((4, 2)), y=np.ones((4, 2))), np.full((4, 2), 3.0))
     assert sum(counted.received_bytes for _, counted in program.statistics()) > 0 or RANKS == 1
     program.close()
     program.close()
-    assert "is closed" in refused(distspmd.ArgumentError, lambda: program(x=1, y=1))
-    assert "have been started already" in refused(distspmd.ArgumentError, lambda: distspmd.start(2))
+    assert "is closed" in refused(distspmd.errors.ArgumentError, lambda: program(x=1, y=1))
+    assert "have been started already" in refused(
+        distspmd.errors.ArgumentError, lambda: distspmd.start(2)
+    )
     too_many = distspmd.program(schedule={"__return": (RANKS + 1, 1)})(scaled.function)
-    said = refused(distspmd.ScheduleError, lambda: too_many(np.ones((9, 9)), np.ones((9, 9))))
+    said = refused(
+        distspmd.errors.ScheduleError, lambda: too_many(np.ones((9, 9)), np.ones((9, 9)))
+    )
     assert f"Start at least {RANKS + 1} ranks" in said
     assert np.array_equal(scaled(np.ones((2, 2)), np.ones((2, 2))), np.full((2, 2), 3.0))
 
@@ -114,7 +120,7 @@ def main():
         values()
         refusals(ranks)
         processes_and_threads()
-    said = refused(distspmd.LaunchError, lambda: ranks.processes)
+    said = refused(distspmd.errors.LaunchError, lambda: ranks.processes)
     assert "the session has ended" in said
     with distspmd.ranks(1):  # other ranks, for which programs are made anew
         again = distspmd.program(schedule={})(scaled.function)

@@ -14,7 +14,7 @@ import numpy as np
 import distspmd
 from distspmd.driver import served
 
-warnings.simplefilter("ignore", distspmd.ScheduleWarning)
+warnings.simplefilter("ignore", distspmd.errors.ScheduleWarning)
 
 
 @distspmd.program(schedule={"x": (2,)})
@@ -40,7 +40,7 @@ def run_for_ever():
 def refused(call):
     try:
         call()
-    except distspmd.LaunchError as error:
+    except distspmd.errors.LaunchError as error:
         return str(error)
     raise AssertionError("no error")
 
@@ -73,7 +73,7 @@ def main():  # one session for each way to end
         time.sleep(1.0)
         try:
             grow(x, np.full(1, 3.0))
-        except distspmd.LaunchError as error:
+        except distspmd.errors.LaunchError as error:
             print(f"0: {error}")
         distspmd.start(2)
         grow(x, np.full(1, 4.0))

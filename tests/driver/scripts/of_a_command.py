@@ -13,5 +13,5 @@ def add_one(x):
 
 
 y = add_one(np.full(3, float(sys.argv[1])))
-print(f"one process, {distspmd.Ranks.started().Get_size()} ranks: {y.tolist()}")
+print(f"one process, {distspmd.driver.Ranks.started().Get_size()} ranks: {y.tolist()}")
 sys.exit(3)

@@ -34,7 +34,7 @@ def of_symbolic_sizes(ranks):
         x, w = rng.random((n, m)), rng.random(m)
         np.testing.assert_array_equal(program(x=x, w=w), x * w + n)
     assert len(program.seconds) == 4, program.seconds
-    with pytest.raises(distspmd.ArgumentError, match="dimension 0 of 'w' has 5"):
+    with pytest.raises(distspmd.errors.ArgumentError, match="dimension 0 of 'w' has 5"):
         program(x=np.ones((3, 4)), w=np.ones(5))
     np.testing.assert_array_equal(program(x=np.ones((3, 4)), w=np.ones(4)), np.full((3, 4), 4.0))
     assert sum(counted.received_bytes for _, counted in program.statistics()) > 0

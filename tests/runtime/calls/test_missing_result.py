@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from distspmd.errors import ArgumentError, ResultElsewhere
+from distspmd.errors import ArgumentError, MissingResultError
 from distspmd.runtime.calls.form import (
     CallForm,
     Column,
@@ -21,9 +21,9 @@ from distspmd.runtime.calls.form import (
     OneOf,
     Result,
 )
-from distspmd.runtime.calls.missing_result import Elsewhere, elsewhere
+from distspmd.runtime.calls.missing_result import MissingResult, missing_result
 
-THERE = elsewhere("simulate", "on rank 0", 1)
+THERE = missing_result("simulate", "on rank 0", 1)
 
 USES: dict[str, Callable[[Any], Any]] = {
     "unpacked": lambda y: (lambda a, b: a)(*y),
@@ -55,7 +55,7 @@ USES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("use", USES)
 def test_a_use_says_where_the_result_is_and_what_to_write(use: str) -> None:
-    with pytest.raises(ResultElsewhere, match=r"simulate\(...\) is on rank 0, and not") as told:
+    with pytest.raises(MissingResultError, match=r"simulate\(...\) is on rank 0, and not") as told:
         USES[use](THERE)
     assert 'results="replicated"' in str(told.value)
     assert "if comm.rank == 0:" in str(told.value)
@@ -72,7 +72,7 @@ def test_it_prints_and_is_kept_and_copied() -> None:
     assert {THERE: 1}[THERE] == 1
     assert repr(copy.copy(THERE)) == repr(THERE)
     assert not hasattr(THERE, "_repr_html_")
-    assert isinstance(THERE, Elsewhere)
+    assert isinstance(THERE, MissingResult)
 
 
 def filled(form: Any) -> Any:

@@ -60,7 +60,7 @@ def draw(rng: random.Random) -> Plan:
     while True:
         move = _redistribution(rng, comm.size, rng.choice(KINDS_OF_MOVES))
         if move.dtype in DTYPES and np.dtype(move.dtype).kind in "biufc":
-            with suppress(distspmd.NoSolver):
+            with suppress(distspmd.errors.NoSolver):
                 solver = rng.choice([None, None, "collectives"])  # which pass through other layouts
                 return runnable(distspmd.plan(move.source, move.target, move.dtype, solver))
 

@@ -53,7 +53,7 @@ def main(seed: int, cases: int) -> None:
             continue
         try:
             plan = distspmd.plan(move.source, move.target, move.dtype)
-        except distspmd.NoSolver:
+        except distspmd.errors.NoSolver:
             continue
         case = Case(plan, rng.randrange(1000), False)
         rank, sources, targets = comm.rank, move.source.ranks, move.target.ranks
@@ -98,7 +98,7 @@ def others() -> None:
     assert np.array_equal(found.numpy(), wanted)
 
     def refused(text: str, tile: object, out: object = None) -> None:
-        with pytest.raises(distspmd.ArgumentError, match=re.escape(text)):
+        with pytest.raises(distspmd.errors.ArgumentError, match=re.escape(text)):
             distspmd.redistribute(comm, tile, rows, columns, out=out, dtype=float)
 
     refused("pass a NumPy array", [1, 2])

@@ -346,7 +346,7 @@ def test_a_bare_mpiexec_of_the_package_index_says_nothing_of_its_transports(
     program = tmp_path / "shares.py"
     program.write_text(
         f"import {first}, distspmd\n{HEAD}"
-        "distspmd.allocate(comm, (4, 8), 'float64')\n"
+        "distspmd.runtime.allocate(comm, (4, 8), 'float64')\n"
         "print(os.environ.get('OMPI_MCA_btl'))"
     )
     quiet = {k: v for k, v in environment(mpi, 2).items() if k not in OF_WHEEL}

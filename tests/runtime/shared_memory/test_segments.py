@@ -93,14 +93,14 @@ MOVES = """
 import numpy as np
 from mpi4py import MPI
 import distspmd
-from distspmd import Layout, Mesh
+from distspmd.layouts import Layout, Mesh
 from distspmd.runtime.watch.board import Board, job_key
 
 comm = MPI.COMM_WORLD
 mesh = Mesh(x=4)
 rows, columns = Layout.parse("[2{x}8, 8]", mesh), Layout.parse("[8, 2{x}8]", mesh)
 given = np.arange(64.0).reshape(8, 8)
-tile = distspmd.allocate(comm, (2, 8), "float64")
+tile = distspmd.runtime.allocate(comm, (2, 8), "float64")
 tile[:] = given[2 * comm.rank : 2 * comm.rank + 2]
 np.testing.assert_array_equal(
     distspmd.redistribute(comm, tile, rows, columns), given[:, 2 * comm.rank : 2 * comm.rank + 2]

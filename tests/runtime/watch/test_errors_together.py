@@ -8,7 +8,6 @@ import traceback
 import pytest
 from conftest import Launch
 
-from distspmd import Layout, Mesh
 from distspmd.errors import (
     ArgumentError,
     DistSPMDError,
@@ -16,6 +15,7 @@ from distspmd.errors import (
     UnsupportedProgram,
     shorten,
 )
+from distspmd.layouts import Layout, Mesh
 from distspmd.runtime.tracebacks import report
 from distspmd.runtime.watch.errors_together import pack_error, unpack_error
 

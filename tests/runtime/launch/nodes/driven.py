@@ -36,5 +36,5 @@ with distspmd.ranks(4) as ranks:
     try:
         for _ in range(1000):
             doubled(x)
-    except distspmd.LaunchError as error:
+    except distspmd.errors.LaunchError as error:
         print("lost:", error)

@@ -6,7 +6,7 @@ import numpy as np
 from mpi4py import MPI
 
 import distspmd
-from distspmd import Layout, Mesh
+from distspmd.layouts import Layout, Mesh
 
 comm = MPI.COMM_WORLD
 ranks = comm.size

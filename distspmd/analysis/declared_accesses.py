@@ -54,7 +54,7 @@ _stated: dict[type, Stated] = {}
 def node_accesses(kind: type) -> Callable[[Stated], Stated]:
     """Say what library nodes of a class read and write, so that ranks share their work.
 
-    ``@distspmd.node_accesses(MyNode)`` above a function of a node and of the shapes of its
+    ``@distspmd.analysis.node_accesses(MyNode)`` above a function of a node and of the shapes of its
     operands, by connector. The function returns :class:`NodeAccesses`, or an SDFG of one map whose
     containers are called as the connectors. Each rank then runs the node, with the implementation
     that it has, on its part. Subclasses are meant, too.

@@ -50,7 +50,7 @@ class Placed:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """A schedule that was searched for; prints as tables, also in Jupyter.
 
     Attributes:
@@ -213,7 +213,7 @@ class Found:
         return f"{as_html(self._tables())}{told}{self.drawing()}"
 
 
-def found_on(model: Model, solution: Solution, ranks: int) -> Found:
+def found_on(model: Model, solution: Solution, ranks: int) -> SearchResult:
     """The answer of a solver as a schedule."""
     chosen = [int(choice) for choice in solution.choices]
     spaces, first = model.spaces, len(model.spaces)
@@ -237,7 +237,7 @@ def found_on(model: Model, solution: Solution, ranks: int) -> Found:
     moving: dict[str, float] = {}
     for home, settled in zip(model.homes, homes, strict=True):
         moving[home.dwelling.data] = moving.get(home.dwelling.data, 0.0) + settled.seconds
-    return Found(
+    return SearchResult(
         Schedule(schedule, homes=given),
         ranks,
         compute + communication,
