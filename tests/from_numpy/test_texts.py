@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import distspmd
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
 from from_numpy.corpus.registry import Case
@@ -99,3 +102,15 @@ def compared_with_numbers(x: Any) -> Any:
 def test_no_number_is_a_text() -> None:
     case = Case("numbers", compared_with_numbers, "texts", "own", lambda _: (np.arange(4.0),), ())
     assert on_paper(case).kind == "right"
+
+
+def given_to_libraries(x):
+    """Library functions read the characters of a text, of which the reader knows none."""
+    first = f"{x[0]:.3f}"
+    found = len(re.findall(r"\d", str(x[1]))), "0.5000".find(first[:3]), float(f"{x[2]:.1f}")
+    return found, len(json.dumps({"a": [first]}))
+
+
+def test_what_a_library_reads_of_a_text_of_the_run_is_what_it_says() -> None:
+    x = np.array([0.5004, 12.75, 3.26])
+    assert distspmd.program(given_to_libraries, host="allow")(x) == given_to_libraries(x)

@@ -139,6 +139,15 @@ class Text(str):
         return Text.of([other, self]) if isinstance(other, str) else NotImplemented
 
 
+def has_text(value: Any) -> bool:
+    """Whether there is a text in a value of which the run decides what it says."""
+    if isinstance(value, list | tuple | set):
+        return any(map(has_text, value))
+    if isinstance(value, dict):
+        return any(map(has_text, value)) or any(map(has_text, value.values()))
+    return isinstance(value, Text)
+
+
 def not_known(*_: Any, **__: Any) -> NoReturn:
     """Refuse what needs to know what a text with values says."""
     raise Refusal(

@@ -50,7 +50,7 @@ from distspmd.frontend.from_numpy.syntax.repeatable import check_repeatable
 from distspmd.frontend.from_numpy.syntax.shared_variables import change_outer
 from distspmd.frontend.from_numpy.syntax.sources import globals_of, read_source
 from distspmd.frontend.from_numpy.syntax.tables_of_lists import RowMethod
-from distspmd.frontend.from_numpy.texts import Text, by_format, kept_now
+from distspmd.frontend.from_numpy.texts import Text, by_format, has_text, kept_now, not_known
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.values import Tensor, View
@@ -330,10 +330,26 @@ def _of_type(
         return _of_container(run, function, [run.settled_parts(a) for a in arguments], keywords)
     if has_data(arguments) and function is frozenset:
         raise CannotRoll("a set of values that are not known before the run")
+    _check_texts(function, (arguments, keywords))
     asked = is_asked(function, (*arguments, *keywords.values()))
     if not (asked or has_data((arguments, keywords))) or isinstance(owner, str):
         return _static(tracer, function, arguments, keywords)
     return run.functions[OTHERWISE](run, function, arguments, keywords)
+
+
+def _check_texts(function: Any, given: Any) -> None:
+    """Of a text that the run makes, a function may only keep it, or ask of which type it is.
+
+    Raises:
+        Refusal: it may read its characters.
+    """
+    if isinstance(function, type):
+        keeps = issubclass(function, BaseException | list | tuple | dict)
+    else:
+        owner = getattr(function, "__self__", None)
+        keeps = function in (isinstance, callable, id) or isinstance(owner, Text)
+    if not keeps and has_text(given):
+        not_known()
 
 
 def _of_container(
