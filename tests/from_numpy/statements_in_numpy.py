@@ -8,6 +8,7 @@ program computes. Nodes of libraries, random numbers and code of C++ are not eva
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,6 +66,30 @@ class NotOnPaper(Exception):
 
 class WrongOnPaper(Exception):
     """A program reads or writes what it has not, or ends with an error."""
+
+
+_PARTS = 3
+"""Of each dimension of blocks, as of so many ranks."""
+
+
+def _blocks(
+    terms: Sequence[Sequence[str]], arrays: Sequence[Sequence[Any]]
+) -> Iterator[dict[str, slice]]:
+    """Parts of the dimensions over which a call is split: uneven ones, and none that are empty."""
+    extents: dict[str, int] = {}
+    for side, own in zip(terms, arrays, strict=True):
+        for term, array in zip(side, own, strict=False):
+            extents |= {c: n for c, n in zip(term, array.shape, strict=False) if c.isupper()}
+    ends = {c: np.linspace(0, n, _PARTS + 1).round().astype(int) for c, n in extents.items()}
+    parts = [
+        [(c, slice(a, b)) for a, b in zip(ends[c][:-1], ends[c][1:], strict=True) if a < b]
+        for c in extents
+    ]
+    return map(dict, itertools.product(*parts))
+
+
+def _window(term: str, block: Mapping[str, slice]) -> tuple[slice, ...]:
+    return tuple(block.get(letter, slice(None)) for letter in term)
 
 
 class Programs:
@@ -275,7 +300,13 @@ class _Run:
                 ("_out", library.outputs, call.outputs),
             )
         ]
-        call.run([array.copy() for array in arrays[0]], arrays[1])
+        terms = [side.split(",") for side in node.terms.split("->")]
+        for block in _blocks(terms, arrays):
+            given, made = (
+                [a[_window(t, block)] for t, a in zip(side, own, strict=False)]
+                for side, own in zip(terms, arrays, strict=True)
+            )
+            call.run([array.copy() for array in given], made)
 
     def _take(self, elements: int) -> None:
         self.left -= max(elements, 1)

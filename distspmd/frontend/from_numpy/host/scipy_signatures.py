@@ -1,13 +1,18 @@
 """Functions of SciPy that each rank calls on its block, by the dimensions that they need whole.
 
-A row names a function and its signature, as NumPy writes those of universal functions. Those of
-``scipy.special``, and the densities of ``scipy.stats``, take numbers.
+A row is a signature, as NumPy writes those of universal functions, and the functions that have it,
+by their names below ``scipy``. ``axis`` in a signature stands for the dimensions that the argument
+``axis`` or ``axes`` of the call names, wherever these are; other names are those of last
+dimensions. A result of ``(axis)`` has as many dimensions there, of any length. Universal functions
+of ``scipy.special`` and methods of distributions take numbers, and so are in no row.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,59 +20,100 @@ import numpy as np
 from distspmd.frontend.from_numpy.host.blocks import MOST_BLOCKS, term_of
 from distspmd.frontend.from_numpy.probes import Form
 from distspmd.frontend.from_numpy.values import Tensor
+from distspmd.frontend.tensor_ir.statements import Length
 from distspmd.frontend.tensor_ir.whole_numbers import same
 from distspmd.runtime.host.host_functions import Signature
 
-_LINES = "(n)->(m)"
+AXIS = "axis"
+"""The name of a dimension that a call says by ``axis`` or ``axes``."""
+
+ROWS: dict[str, str] = {
+    "()->()": """
+        special.comb special.perm special.factorial special.factorial2 special.factorialk
+        special.polygamma special.zeta special.diric special.softplus
+        special.multigammaln special.lambertw special.jvp special.yvp special.ivp special.kvp
+        special.h1vp special.h2vp special.spherical_jn special.spherical_yn special.spherical_in
+        special.spherical_kn special.stirling2
+        signal.sawtooth signal.square signal.gausspulse signal.chirp signal.gauss_spline
+        stats.boxcox stats.yeojohnson stats.ttest_ind_from_stats""",
+    "(axis)->(axis)": """
+        signal.detrend signal.savgol_filter signal.hilbert signal.hilbert2 signal.decimate
+        signal.resample signal.resample_poly signal.czt signal.zoom_fft signal.envelope
+        fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft
+        fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.hfft2 fft.ihfft2
+        fft.fftn fft.ifftn fft.rfftn fft.irfftn fft.hfftn fft.ihfftn
+        fft.dct fft.idct fft.dst fft.idst fft.dctn fft.idctn fft.dstn fft.idstn
+        fft.fftshift fft.ifftshift fftpack.dct fftpack.idct fftpack.dst fftpack.idst
+        ndimage.gaussian_filter1d ndimage.uniform_filter1d ndimage.maximum_filter1d
+        ndimage.minimum_filter1d ndimage.spline_filter1d
+        ndimage.gaussian_filter ndimage.uniform_filter ndimage.median_filter
+        ndimage.maximum_filter ndimage.minimum_filter ndimage.rank_filter
+        ndimage.percentile_filter ndimage.gaussian_laplace ndimage.laplace
+        ndimage.gaussian_gradient_magnitude ndimage.grey_closing ndimage.grey_opening
+        ndimage.grey_dilation ndimage.grey_erosion ndimage.white_tophat ndimage.black_tophat
+        ndimage.morphological_gradient ndimage.morphological_laplace
+        ndimage.binary_closing ndimage.binary_opening ndimage.binary_dilation
+        ndimage.binary_erosion ndimage.binary_fill_holes
+        stats.zscore stats.gzscore stats.rankdata stats.trimboth stats.trim1
+        stats.false_discovery_control special.softmax special.log_softmax""",
+    "(b),(a),(axis)->(axis)": "signal.lfilter signal.filtfilt",
+    "(s,c),(axis)->(axis)": "signal.sosfilt signal.sosfiltfilt",
+    "(h),(axis)->(axis)": "signal.upfirdn",
+    "(axis),(w)->(axis)": "ndimage.convolve1d ndimage.correlate1d",
+    "(axis),(axis)->(axis)": """
+        integrate.cumulative_trapezoid integrate.cumulative_simpson stats.zmap""",
+    "(axis)->()": """
+        integrate.romb special.logsumexp stats.gmean stats.hmean stats.pmean stats.sem stats.iqr
+        stats.variation stats.kurtosis stats.skew stats.moment stats.tmean stats.tvar stats.tstd
+        stats.tsem stats.tmin stats.tmax stats.kstat stats.kstatvar stats.circmean stats.circstd
+        stats.circvar stats.gstd stats.median_abs_deviation stats.differential_entropy
+        stats.trim_mean stats.mode stats.combine_pvalues stats.jarque_bera stats.normaltest
+        stats.kurtosistest stats.skewtest stats.shapiro linalg.norm""",
+    "(axis),(axis)->()": """
+        integrate.trapezoid integrate.simpson stats.entropy stats.ttest_ind stats.ttest_rel
+        stats.pearsonr stats.linregress stats.mannwhitneyu stats.ks_2samp stats.ranksums
+        stats.wilcoxon stats.brunnermunzel stats.ansari stats.mood stats.cramervonmises_2samp
+        stats.epps_singleton_2samp stats.kendalltau stats.spearmanrho stats.siegelslopes
+        stats.theilslopes stats.pointbiserialr stats.weightedtau stats.chatterjeexi
+        stats.chisquare stats.power_divergence
+        stats.alexandergovern stats.bartlett stats.f_oneway stats.fligner
+        stats.friedmanchisquare stats.kruskal stats.levene spatial.distance.jensenshannon""",
+    "(),(axis)->()": "stats.boxcox_llf stats.yeojohnson_llf",
+    "(n,m)->(k,l)": """
+        linalg.expm linalg.logm linalg.sqrtm linalg.cosm linalg.sinm linalg.tanm linalg.coshm
+        linalg.sinhm linalg.tanhm linalg.signm linalg.inv linalg.pinv linalg.pinvh linalg.cholesky
+        linalg.null_space linalg.orth linalg.cholesky_banded
+        linalg.lu linalg.qr linalg.rq linalg.polar linalg.schur linalg.hessenberg linalg.ldl
+        linalg.svd linalg.eig linalg.eigh linalg.matrix_balance""",
+    "(n,m)->(k)": """
+        linalg.svdvals linalg.eigvals linalg.eigvalsh linalg.eigvals_banded""",
+    "(n,m)->()": """
+        linalg.det linalg.expm_cond linalg.issymmetric linalg.ishermitian linalg.bandwidth""",
+    "(n,m),(k,l)->(i,j)": """
+        linalg.expm_frechet linalg.solve_triangular linalg.solve linalg.orthogonal_procrustes
+        linalg.khatri_rao linalg.solve_continuous_lyapunov linalg.solve_discrete_lyapunov""",
+    "(n,m),(k,l)->(i)": "linalg.subspace_angles",
+    "(n,m),(k,l),(i,j)->(p,q)": "linalg.solve_sylvester",
+    "(n)->(k,l)": """
+        linalg.circulant linalg.companion linalg.fiedler linalg.fiedler_companion
+        linalg.convolution_matrix""",
+    "(n),(m)->(k,l)": "linalg.toeplitz linalg.hankel linalg.leslie",
+    "(d),(m,d)->(m)": "spatial.distance.cdist",
+}
+"""By signature."""
+
+NAMES: dict[str, Signature] = {
+    name: Signature.of(text) for text, names in ROWS.items() for name in names.split()
+}
+"""The signatures of functions."""
+
 _DISTRIBUTIONS = "scipy.stats._distn_infrastructure"
-_METHODS = frozenset(
+METHODS = frozenset(
     ["pdf", "logpdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf", "pmf", "logpmf"]
 )
 """Methods of distributions that take numbers."""
-
-SIGNATURES: dict[str, str] = {
-    **dict.fromkeys(["signal.lfilter", "signal.filtfilt"], "(b),(a),(n)->(n)"),
-    **dict.fromkeys(["signal.sosfilt", "signal.sosfiltfilt"], "(s,c),(n)->(n)"),
-    **dict.fromkeys(
-        [
-            *("signal.savgol_filter", "signal.hilbert", "signal.detrend", "signal.decimate"),
-            *("signal.resample", "signal.resample_poly", "signal.czt", "signal.zoom_fft"),
-            *("signal.envelope", "fft.hfft", "fft.ihfft"),
-            *("fft.dct", "fft.idct", "fft.dst", "fft.idst", "fft.fht", "fft.ifht"),
-            *("ndimage.gaussian_filter1d", "ndimage.uniform_filter1d", "ndimage.rank_filter1d"),
-            *("ndimage.maximum_filter1d", "ndimage.minimum_filter1d", "ndimage.spline_filter1d"),
-            *("ndimage.generic_filter1d", "integrate.cumulative_trapezoid"),
-            *("integrate.cumulative_simpson", "stats.zscore", "stats.gzscore", "stats.rankdata"),
-        ],
-        _LINES,
-    ),
-    **dict.fromkeys(["ndimage.convolve1d", "ndimage.correlate1d"], "(n),(w)->(n)"),
-    **dict.fromkeys(
-        [
-            *("integrate.trapezoid", "integrate.simpson", "integrate.romb", "stats.gmean"),
-            *("stats.hmean", "stats.pmean", "stats.sem", "stats.iqr", "stats.entropy"),
-            *("stats.variation", "stats.kurtosis", "stats.skew", "stats.moment", "stats.tmean"),
-            *("stats.tvar", "stats.tstd", "stats.tsem", "stats.tmin", "stats.tmax"),
-            *("stats.kstat", "stats.kstatvar", "stats.circmean", "stats.circstd", "stats.circvar"),
-            *("stats.gstd", "stats.median_abs_deviation", "stats.differential_entropy"),
-            *("stats.trim_mean", "special.logsumexp"),
-        ],
-        "(n)->()",
-    ),
-    **dict.fromkeys(["special.softmax", "special.log_softmax"], "(n)->(n)"),
-    **dict.fromkeys(
-        [
-            *("linalg.expm", "linalg.logm", "linalg.sqrtm", "linalg.cosm", "linalg.sinm"),
-            *("linalg.tanm", "linalg.coshm", "linalg.sinhm", "linalg.tanhm", "linalg.signm"),
-            *("linalg.inv", "linalg.pinv", "linalg.cholesky", "linalg.null_space", "linalg.orth"),
-        ],
-        "(n,m)->(k,l)",
-    ),
-    "linalg.det": "(n,n)->()",
-    "linalg.expm_frechet": "(n,n),(n,n)->(n,n),(n,n)",
-    "spatial.distance.cdist": "(d),(m,d)->(m)",
-}
-"""By the name below ``scipy``; dimensions of results are those that SciPy gives."""
+_ALONG = {("signal.lfilter", "zi")}
+"""Further arguments that lie along the dimension of ``axis``."""
 
 
 def signature_of(called: Any) -> Signature | None:
@@ -75,13 +121,12 @@ def signature_of(called: Any) -> Signature | None:
     if isinstance(called, np.ufunc):
         numbers = [",".join(["()"] * count) for count in (called.nin, called.nout)]
         return Signature.of(called.signature or "->".join(numbers))
-    if getattr(called, "__module__", "") == _DISTRIBUTIONS and called.__name__ in _METHODS:
-        return Signature.of("(),(),(),(),(),()->()")  # the distribution, the place, parameters
-    text = SIGNATURES.get(_name_of(called))
-    return None if text is None else Signature.of(text)
+    if getattr(called, "__module__", "") == _DISTRIBUTIONS and called.__name__ in METHODS:
+        return Signature.of("()->()")
+    return NAMES.get(name_of(called))
 
 
-def _name_of(called: Any) -> str:
+def name_of(called: Any) -> str:
     """The name of a function below ``scipy``, without modules that are private."""
     parts = str(getattr(called, "__module__", "")).split(".")[1:]
     public = [part for part in parts if not part.startswith("_")]
@@ -112,48 +157,173 @@ def terms_by_signature(
     ]
     if signature is None or run.tracer.is_decided_by_data(*every):
         return None
-    places = [each.get("value") if isinstance(each, dict) else None for each in given]
-    cores: dict[int, tuple[str, ...]] = dict(zip(places, signature.inputs, strict=False))  # type: ignore[arg-type]
-    cores.pop(None, None)  # type: ignore[call-overload]  # numbers and tables that are known
-    if cores.keys() != set(range(len(data))):
-        return None
-    if not _is_along_last(called, given, named, max((t.ndim for t in data), default=0)):
-        return None
-    blocks = [tuple(t.shape[: t.ndim - len(cores[n])]) for n, t in enumerate(data)]
-    if any(t.ndim < len(cores[n]) for n, t in enumerate(data)):
-        return None
-    batch = run.tracer.broadcast_shape(blocks)
-    names = [name for core in cores.values() for name in core]
-    if not 0 < len(batch) <= MOST_BLOCKS or len(form.leaves) != len(signature.outputs):
-        return None
-    if any(
-        leaf.most is not None
-        or len(leaf.shape) < len(batch)
-        or not all(map(same, leaf.shape, batch))
-        for leaf in form.leaves
-    ):
-        return None
-    terms = [term_of(block, batch, cores[n], names) for n, block in enumerate(blocks)]
-    own = [f"out{d}" for d in range(max(len(leaf.shape) for leaf in form.leaves))]
-    made = [term_of(batch, batch, own[: len(f.shape) - len(batch)], own) for f in form.leaves]
-    return terms, made
-
-
-def _is_along_last(called: Any, given: Sequence[Any], named: Mapping[str, Any], ndim: int) -> bool:
-    """Whether a call works along the last dimension of its arrays, as it says or by default."""
-    if isinstance(called, np.ufunc):
-        return not named
     try:
-        signature = inspect.signature(called)
-        bound = signature.bind_partial(*given, **named)
-    except (TypeError, ValueError):  # it does not say what it takes
-        return False
+        call = _Call(called, signature, given, named, data)
+        batch = run.tracer.broadcast_shape([call.block(n) for n in range(len(data))])
+        if not 0 < len(batch) <= MOST_BLOCKS:
+            return None
+        return call.terms(batch), call.results(batch, form)
+    except _NotSplit:
+        return None
+
+
+class _NotSplit(Exception):
+    """A call of which the signature does not say how it is split."""
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """The dimensions of an array that a function needs whole, by their places."""
+
+    shape: tuple[Length, ...]
+    whole: frozenset[int]
+
+    def block(self) -> tuple[Length, ...]:
+        return tuple(n for d, n in enumerate(self.shape) if d not in self.whole)
+
+    def term(self, batch: Sequence[Length]) -> str:
+        names = [f"d{d}" for d in range(len(self.shape))]
+        split = iter(term_of(self.block(), batch, (), ()))
+        return "".join(
+            term_of((), (), [names[d]], names) if d in self.whole else next(split)
+            for d in range(len(self.shape))
+        )
+
+
+class _Call:
+    """A call, and what its signature says of the dimensions of its arrays.
+
+    Raises:
+        _NotSplit: it says nothing of some.
+    """
+
+    def __init__(
+        self,
+        called: Any,
+        signature: Signature,
+        given: Sequence[Any],
+        named: Mapping[str, Any],
+        data: Sequence[Tensor],
+    ) -> None:
+        self.signature, self.data = signature, data
+        self.is_integral = name_of(called).startswith("integrate.")  # places may be one line
+        self.cores: dict[int, tuple[str, ...]] = {}
+        if any(signature.inputs) or any(signature.outputs):
+            arguments = _arguments(called, given, named)
+        else:  # numbers, by whatever name
+            arguments = {str(n): v for n, v in enumerate([*given, *named.values()])}
+            if isinstance(called, np.ufunc) and named:
+                raise _NotSplit
+        self.axes, self.keeps = _axes(arguments, data), bool(arguments.get("keepdims"))
+        for core, tree in self._inputs(arguments):
+            if (number := _number(tree)) is not None:
+                self.cores[number] = core
+        for name, tree in arguments.items():
+            if (name_of(called), name) in _ALONG and _number(tree) is not None:
+                self.cores[_number(tree) or 0] = (AXIS,)
+        if self.cores.keys() != set(range(len(data))):
+            raise _NotSplit
+        self.ndim = max((data[n].ndim for n, c in self.cores.items() if AXIS in c), default=0)
+        self._operands = [self._operand(n) for n in range(len(data))]
+
+    def _inputs(self, arguments: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
+        """What the signature says of each argument, and the argument."""
+        inputs = self.signature.inputs
+        for n, value in enumerate(arguments.values()):
+            if isinstance(value, tuple):  # ``*samples``
+                yield from ((inputs[0], each) for each in value)
+            elif n < len(inputs) or inputs == ((),):
+                yield inputs[min(n, len(inputs) - 1)], value
+
+    def _operand(self, number: int) -> _Operand:
+        tensor, core = self.data[number], self.cores[number]
+        shape = tuple(tensor.shape)
+        if AXIS not in core:
+            if len(core) > len(shape):
+                raise _NotSplit
+            return _Operand(shape, frozenset(range(len(shape) - len(core), len(shape))))
+        return _Operand(shape, self._along(len(shape)))
+
+    def _along(self, ndim: int) -> frozenset[int]:
+        """Places of the dimensions that ``axis`` names in an array of so many."""
+        if not self.axes:
+            raise _NotSplit
+        is_last = self.axes in ((-1,), (self.ndim - 1,)) or self.is_integral
+        if ndim == 1 and is_last:
+            return frozenset([0])
+        if ndim != self.ndim and any(a >= 0 for a in self.axes):
+            raise _NotSplit
+        found = frozenset(a if a >= 0 else a + ndim for a in self.axes)
+        if not found <= {*range(ndim)}:
+            raise _NotSplit
+        return found
+
+    def block(self, number: int) -> tuple[Length, ...]:
+        """Extents of the dimensions of an array that are split."""
+        return self._operands[number].block()
+
+    def terms(self, batch: Sequence[Length]) -> list[str]:
+        """Letters of the arrays."""
+        return [operand.term(batch) for operand in self._operands]
+
+    def results(self, batch: Sequence[Length], form: Form) -> list[str]:
+        """Letters of the results.
+
+        Raises:
+            _NotSplit: one is not known to have the dimensions of blocks.
+        """
+        found = []
+        outputs = self.signature.outputs
+        if len(outputs) == 1:
+            outputs = outputs * len(form.leaves)
+        if len(outputs) != len(form.leaves):
+            raise _NotSplit
+        for leaf, core in zip(form.leaves, outputs, strict=True):
+            made = _Operand(tuple(leaf.shape), self._made(len(leaf.shape), core, len(batch)))
+            block = made.block()
+            if leaf.most is not None or len(block) != len(batch):
+                raise _NotSplit
+            if not all(map(same, block, batch)):
+                raise _NotSplit
+            found.append(made.term(batch))
+        return found
+
+    def _made(self, ndim: int, core: tuple[str, ...], batch: int) -> frozenset[int]:
+        """Places of dimensions of a result that no block has."""
+        if self.axes and ndim == self.ndim and (AXIS in core or self.keeps):
+            return self._along(ndim)
+        if AXIS in core or (self.ndim and ndim > batch):
+            raise _NotSplit
+        return frozenset(range(batch, ndim))
+
+
+def _arguments(called: Any, given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments by name, in the order of the function's parameters, with defaults."""
+    try:
+        bound = _parameters(called).bind(*given, **named)
+    except (TypeError, ValueError):
+        raise _NotSplit from None
     bound.apply_defaults()
-    if "axis" not in signature.parameters:
-        return _name_of(called) not in _OF_LINES
-    axis = bound.arguments["axis"]
-    return type(axis) is int and axis in (-1, ndim - 1)
+    return dict(bound.arguments)
 
 
-_OF_LINES = frozenset(name for name, text in SIGNATURES.items() if text.startswith("(n)->"))
-"""Functions that take an axis, in the versions of SciPy in which they may be split."""
+@functools.lru_cache(maxsize=1024)
+def _parameters(called: Any) -> inspect.Signature:
+    return inspect.signature(called)
+
+
+def _axes(arguments: Mapping[str, Any], data: Sequence[Tensor]) -> tuple[int, ...]:
+    """What a call says of its axis; nothing where it takes none, or all."""
+    found = arguments.get("axes", arguments.get(AXIS))
+    if isinstance(found, Mapping) and "tuple" in found:
+        found = found["tuple"]
+    if isinstance(found, Mapping) and "list" in found:
+        found = found["list"]
+    every = tuple(found) if isinstance(found, tuple | list) else (found,)
+    return every if all(type(a) is int for a in every) else ()
+
+
+def _number(tree: Any) -> int | None:
+    """Which array a tree is; None where it is known, or no array alone."""
+    found = tree.get("value") if isinstance(tree, Mapping) else None
+    return found if type(found) is int else None
