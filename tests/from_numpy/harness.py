@@ -188,6 +188,26 @@ def on_paper(case: Case, ranks: int = 3, dimension: int = 0) -> Outcome:
     return stages.outcome
 
 
+def differences_on_paper(case: Case, programs: Programs, tolerance: float = 0.0) -> list[str]:
+    """In what shapes, types and values of a case differ, evaluated without a compiler.
+
+    Args:
+        case: that is read, and evaluated.
+        programs: keeps its statements.
+        tolerance: of values relative to the largest, if their types allow no more.
+
+    Raises:
+        NotOnPaper: it is not evaluated.
+    """
+    wanted = expected(case)
+    with programs.kept():
+        parsed = parse(case)
+    after = case.bound_to(*case.arguments())
+    found = programs.run(parsed, {**case.defaults(), **after})
+    described = _described_differences(parsed, wanted.result)
+    return described or [*differences(listed(found), wanted.result, tolerance=tolerance)]
+
+
 def _evaluated_differences(
     case: Case, wanted: Expected, programs: Programs, parsed: SDFG
 ) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.host.scipy_signatures import NAMES, ROWS
-from distspmd.runtime.host_functions import Signature
+from distspmd.runtime.host.host_functions import Signature
 
 LENGTH = 17
 """Of a line: longer than what filters pad."""
@@ -30,6 +30,7 @@ class Call:
         arrays: that the program gets.
         more: further arguments, by their places.
         options: and by their names.
+        is_split: whether dimensions are left that can be split.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Call:
     arrays: tuple[Any, ...]
     more: tuple[Any, ...] = ()
     options: tuple[tuple[str, Any], ...] = ()
+    is_split: bool = True
 
     def run(self) -> Any:
         """What SciPy gives.
@@ -53,21 +55,41 @@ class Call:
         """A program that makes the call."""
         function, more, options = self.function, self.more, dict(self.options)
 
+        kind = type(self.run())
+
+        def plain(found: Any) -> Any:
+            return found
+
+        def named(found: Any) -> Any:
+            return tuple(found)
+
+        def held(found: Any) -> Any:
+            return found.statistic, found.pvalue
+
+        opened = (
+            plain if kind in (np.ndarray, tuple, list) or issubclass(kind, np.generic) else held
+        )
+        opened = named if issubclass(kind, tuple) and kind is not tuple else opened
+
         def one(x: Any) -> Any:
-            return function(x, *more, **options)
+            return opened(function(x, *more, **options))
 
         def two(x: Any, y: Any) -> Any:
-            return function(x, y, *more, **options)
+            return opened(function(x, y, *more, **options))
 
         def three(x: Any, y: Any, z: Any) -> Any:
-            return function(x, y, z, *more, **options)
+            return opened(function(x, y, z, *more, **options))
 
-        return (one, two, three)[len(self.arrays) - 1]
+        def four(x: Any, y: Any, z: Any, w: Any) -> Any:
+            return opened(function(x, y, z, w, *more, **options))
+
+        return (one, two, three, four)[len(self.arrays) - 1]
 
 
 MORE: dict[str, tuple[Any, ...]] = {
     "signal.savgol_filter": (7, 2),
-    "signal.decimate": (2,),
+    "signal.decimate": (2, 4, "fir"),
+    "special.diric": (3,),
     "signal.resample": (10,),
     "signal.resample_poly": (2, 3),
     "signal.zoom_fft": (0.5,),
@@ -77,7 +99,6 @@ MORE: dict[str, tuple[Any, ...]] = {
     "ndimage.minimum_filter1d": (4,),
     "ndimage.gaussian_filter": (1.0,),
     "ndimage.gaussian_laplace": (1.0,),
-    "ndimage.gaussian_gradient_magnitude": (1.0,),
     "ndimage.uniform_filter": (3,),
     "ndimage.median_filter": (3,),
     "ndimage.maximum_filter": (3,),
@@ -95,8 +116,6 @@ MORE: dict[str, tuple[Any, ...]] = {
     "stats.trim1": (0.1,),
     "stats.trim_mean": (0.1,),
     "stats.pmean": (2.0,),
-    "signal.envelope": ((1, 5),),
-    "special.polygamma": (),
     "linalg.convolution_matrix": (9,),
     "signal.gauss_spline": (3,),
     "signal.chirp": (1.0, 2.0, 5.0),
@@ -105,14 +124,13 @@ MORE: dict[str, tuple[Any, ...]] = {
     "stats.yeojohnson": (0.3,),
 }
 """Arguments behind the arrays, where a function needs some."""
-FIRST_NUMBER = frozenset(
-    """special.polygamma special.jvp special.yvp special.ivp special.kvp special.h1vp special.h2vp
+_FIRST_NUMBER = """
+    special.polygamma special.jvp special.yvp special.ivp special.kvp special.h1vp special.h2vp
     special.spherical_jn special.spherical_yn special.spherical_in special.spherical_kn
-    special.comb special.perm special.factorialk special.stirling2 special.zeta""".split()
-)
+    special.comb special.perm special.stirling2 special.zeta"""
+FIRST_NUMBER = frozenset(_FIRST_NUMBER.split())
 """Functions of numbers whose first arguments are small whole ones."""
 VARIED: dict[str, tuple[tuple[tuple[str, Any], ...], ...]] = {
-    "signal.lfilter": (),
     "signal.detrend": ((("type", "constant"),), (("bp", 7),)),
     "signal.savgol_filter": ((("mode", "nearest"), ("deriv", 1)),),
     "signal.filtfilt": ((("padtype", "even"), ("padlen", 4)),),
@@ -154,6 +172,8 @@ def calls(name: str) -> list[Call]:
         for label, lead, options in _shapes(function, signature):
             rng = np.random.default_rng(len(found))
             arrays = _arrays(name, signature, rng, np.dtype(kind), *lead)
+            function_axis = inspect.signature(function).parameters.get("axis")
+            is_split = label != "" or function_axis is None or function_axis.default is not None
             for varied in ((), *(VARIED.get(name, ()) if kind == "f8" else ())):
                 words = "".join(f" {k}={v}" for k, v in varied)
                 found.append(
@@ -163,6 +183,7 @@ def calls(name: str) -> list[Call]:
                         arrays,
                         MORE.get(name, ()),
                         (*options, *varied),
+                        is_split,
                     )
                 )
     return [call for call in found if _is_taken(call)]
@@ -197,40 +218,101 @@ def _shapes(function: Any, signature: Signature) -> Iterator[tuple[str, Any, Any
 def _arrays(
     name: str, signature: Signature, rng: Any, kind: Any, before: Any, behind: Any, lines: int
 ) -> tuple[Any, ...]:
-    count = 1 if name == "spatial.distance.cdist" else 0
-    found = []
     inputs = signature.inputs
     if inputs == ((),) and name in FIRST_NUMBER:
         inputs = ((), ())
+    if name in ONE:
+        inputs = inputs[:1]
+    found = []
     for n, core in enumerate(inputs):
-        if core == ("axis",):
-            shape = (*before, *(LENGTH - 4 * d for d in range(lines)), *behind)
-        elif not core:
+        line = tuple(LENGTH - 4 * d for d in range(lines))
+        known = KNOWN.get(core[0] if core and ("axis",) in inputs else "")
+        if known is not None:
+            found.append(known.astype(np.result_type(known, kind)))
+            continue
+        shape = (*before, *line, *behind) if core in ((), ("axis",)) else (*before, *_core(core))
+        if core in ((), ("axis",)) and not core:
             shape = (*before, *behind)
-        elif len({*signature.inputs}) > 1 and ("axis",) in signature.inputs:
-            shape = {"b": (3,), "a": (3,), "s": (2, 6), "h": (4,), "w": (3,)}[core[0]]
-        elif name == "spatial.distance.cdist":
+        if name == "spatial.distance.cdist":
             shape = ((*before, 4), (6, 4))[n]
-        elif len(core) == 1:
-            shape = (*before, 6 if name != "linalg.leslie" or n == 0 else 5)
-        else:
-            shape = (*before, 6, 6)
-        values = rng.random(shape) + 0.1
+        values = _values(rng, shape, kind, n)
         if name in FIRST_NUMBER and n == 0:
             values = rng.integers(1, 5, shape)
-        if len(core) == 2 and "axis" not in core and shape[-2:] == (6, 6):
-            values = values @ np.swapaxes(values, -1, -2) + 6 * np.eye(6)
-        if core == ("s", "c"):
-            values = np.array([[0.2, 0.3, 0.1, 1.0, -0.4, 0.2], [0.5, 0.2, 0.1, 1.0, -0.1, 0.1]])
-        if core in (("a",), ("b",)):
-            values = np.array([1.0, -0.4, 0.2]) if core == ("a",) else np.array([0.2, 0.3, 0.1])
-        if np.dtype(kind).kind == "i" and values.dtype.kind == "f":
-            values = np.rint(values * 5)
-        if np.dtype(kind).kind == "c" and not (core and core[0] in "sabh"):
-            values = values + 0.3j * (n + 1 + np.zeros(shape))
-        whole = name in FIRST_NUMBER and n == 0 and np.dtype(kind).kind != "i"
-        found.append(values.astype(int if whole else kind))
-    return tuple(found[count and 0 :])
+        if name == "stats.false_discovery_control":
+            values = values / 3
+        found.append(values)
+    return tuple(found)
+
+
+KNOWN: dict[str, Any] = {
+    "b": np.array([0.2, 0.3, 0.1]),
+    "a": np.array([1.0, -0.4, 0.2]),
+    "h": np.array([0.2, 0.3, 0.1, 0.5]),
+    "w": np.array([0.2, 0.3, 0.1]),
+    "s": np.array([[0.2, 0.3, 0.1, 1.0, -0.4, 0.2], [0.5, 0.2, 0.1, 1.0, -0.1, 0.1]]),
+}
+"""Filters."""
+ONE = frozenset(["stats.chisquare", "stats.power_divergence"])
+"""Functions that get one array here."""
+
+
+def _core(core: tuple[str, ...]) -> tuple[int, ...]:
+    return (6,) * len(core)
+
+
+def _values(rng: Any, shape: tuple[int, ...], kind: Any, number: int) -> Any:
+    values = rng.random(shape) + 0.1
+    if shape[-2:] == (6, 6):
+        values = values @ np.swapaxes(values, -1, -2) + 6 * np.eye(6)
+    if kind.kind == "i":
+        values = np.rint(values * 90)
+    if kind.kind == "c":
+        values = values + 0.3j * (number + 1)
+    return values.astype(kind)
 
 
 EVERY = [name for names in ROWS.values() for name in names.split()]
+
+
+def of_universal_functions() -> list[Call]:
+    """Calls of all universal functions of ``scipy.special`` that take such numbers."""
+    from scipy import special  # type: ignore[import-untyped,unused-ignore]
+
+    found = []
+    for name, function in sorted(vars(special).items()):
+        if not isinstance(function, np.ufunc) or function.nin > 4 or function.signature:
+            continue
+        for kind in ("f8", "f4", "i8"):
+            rng = np.random.default_rng(len(found))
+            shapes = [BLOCKS, BLOCKS[1:], (BLOCKS[0], 1), BLOCKS][: function.nin]
+            arrays = tuple(
+                _values(rng, s, np.dtype(kind), 0) % (3 if kind == "i8" else 9) for s in shapes
+            )
+            found.append(Call(f"special.{name} {kind}", function, arrays))
+    return [call for call in found if _is_taken(call)]
+
+
+def of_distributions() -> list[Call]:
+    """Calls of methods of all distributions of ``scipy.stats``, with parameters of the run."""
+    from scipy import stats
+
+    found = []
+    for name, distribution in sorted(vars(stats).items()):
+        if not isinstance(distribution, stats.rv_continuous | stats.rv_discrete):
+            continue
+        if distribution.numargs > 3 or name in SLOW:
+            continue
+        density = "pdf" if isinstance(distribution, stats.rv_continuous) else "pmf"
+        for method in (density, "cdf", "ppf"):
+            rng = np.random.default_rng(len(found))
+            places = rng.random(BLOCKS) if method != "pmf" else rng.integers(0, 4, BLOCKS)
+            shapes = [1.0 + k + rng.random(BLOCKS[1:]) for k in range(distribution.numargs)]
+            function = getattr(distribution, method)
+            found.append(Call(f"stats.{name}.{method}", function, (places, *shapes)))
+    return [call for call in found if _is_taken(call)]
+
+
+SLOW = frozenset(
+    ["levy_stable", "studentized_range", "kstwo", "kstwobign", "ksone", "genhyperbolic"]
+)
+"""Distributions that integrate."""

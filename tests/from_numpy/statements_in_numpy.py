@@ -119,6 +119,15 @@ class Programs:
             patch.setattr(api, "emit_program", emit)
             yield self
 
+    def statements(self) -> Iterator[Statement]:
+        """Those of the last program, inside of others too."""
+        assert self.last is not None
+        left = [self.last[0]]
+        while left:
+            for statement in left.pop().statements:
+                yield statement
+                left += statement.blocks()
+
     def run(self, sdfg: SDFG, given: Mapping[str, Any]) -> Any:
         """What the program returns; it changes arrays that are given in place.
 

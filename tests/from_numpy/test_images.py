@@ -1,4 +1,4 @@
-"""Images between their elements, ranks of neighbours and masks, beside ``scipy.ndimage``."""
+"""Images, their neighbours and masks by ``scipy.ndimage``, and functions of each value."""
 
 from __future__ import annotations
 
@@ -9,67 +9,11 @@ import pytest
 
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
-from distspmd.frontend.from_numpy.library import image_places, ranks_of_neighbours
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import on_paper, run_here
 from from_numpy.outcomes import RIGHT
 
 ndimage = pytest.importorskip("scipy.ndimage")
-RNG = np.random.default_rng(0)
-IMAGE = RNG.random((7, 9))
-PLACES = RNG.random((2, 20)) * np.array([[10], [12]]) - 1.5
-CROSS = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]])
-CORNER = np.array([[1, 1, 0], [0, 1, 0], [0, 0, 0]])
-
-
-def assert_same(found: Any, wanted: Any) -> None:
-    assert np.shape(found) == np.shape(wanted)
-    assert np.asarray(found).dtype == np.asarray(wanted).dtype
-    assert np.allclose(found, wanted, rtol=1e-12, atol=1e-13)
-
-
-@pytest.mark.parametrize("mode", ["constant", "nearest", "mirror"])
-@pytest.mark.parametrize("order", [0, 1, 3])
-@pytest.mark.parametrize(
-    ("name", "given"),
-    [
-        ("map_coordinates", (PLACES,)),
-        ("zoom", ((2, 1.5),)),
-        ("shift", ((0.5, -1.3),)),
-        ("rotate", (33,)),
-        ("rotate", (90,)),
-        ("affine_transform", ([[1, 0.2], [0.1, 0.9]], [0.31, 0.12])),
-    ],
-)
-def test_images_between_elements_are_those_of_scipy(
-    name: str, given: tuple[Any, ...], order: int, mode: str
-) -> None:
-    found = getattr(image_places, name)(IMAGE, *given, order=order, mode=mode)
-    assert_same(found, getattr(ndimage, name)(IMAGE, *given, order=order, mode=mode))
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "options"),
-    [
-        ("median_filter", (3,), {}),
-        ("median_filter", ((2, 4),), {"mode": "nearest"}),
-        ("percentile_filter", (30,), {"size": 3}),
-        ("rank_filter", (-2,), {"footprint": CROSS}),
-        ("generic_filter", (np.ptp,), {"size": 3, "mode": "constant"}),
-        ("generic_filter", (np.mean,), {"footprint": CROSS}),
-        ("center_of_mass", (), {}),
-    ],
-)
-def test_ranks_of_neighbours_are_those_of_scipy(name: str, given: Any, options: Any) -> None:
-    found = getattr(ranks_of_neighbours, name)(IMAGE, *given, **options)
-    assert_same(found, getattr(ndimage, name)(IMAGE, *given, **options))
-
-
-@pytest.mark.parametrize("options", [{}, {"iterations": 2}, {"structure": CORNER}])
-@pytest.mark.parametrize("name", ["erosion", "dilation", "opening", "closing"])
-def test_masks_are_those_of_scipy(name: str, options: Any) -> None:
-    found = getattr(ranks_of_neighbours, f"binary_{name}")(IMAGE > 0.4, **options)
-    assert_same(found, getattr(ndimage, f"binary_{name}")(IMAGE > 0.4, **options))
 
 
 def images(a, p):

@@ -148,9 +148,40 @@ def _ascending(rng: Any, shape: Any, dtype: DType) -> Any:
 
 def _definite(rng: Any, shape: Any, dtype: DType) -> Any:
     found = _uniform(rng, shape, dtype)
-    if len(shape) == 2 and shape[0] == shape[1]:
-        found = found @ found.T + shape[0] * np.eye(shape[0])
+    if len(shape) > 1 and shape[-1] == shape[-2]:
+        found = found @ np.swapaxes(found, -1, -2) + shape[-1] * np.eye(shape[-1])
     return found
+
+
+def _between(rng: Any, shape: Any, dtype: DType) -> Any:
+    """Ascending numbers from 0 to 1: places, and what is between them."""
+    if dtype.kind in "iub" or not shape:
+        return _uniform(rng, shape, dtype)
+    return np.linspace(np.zeros(shape[1:]), np.ones(shape[1:]), shape[0])
+
+
+def _symmetric(rng: Any, shape: Any, dtype: DType) -> Any:
+    """Distances: squares with nothing on their diagonals."""
+    found = _uniform(rng, shape, dtype)
+    if len(shape) > 1 and shape[-1] == shape[-2]:
+        found = (found + np.swapaxes(found, -1, -2)) * (1 - np.eye(shape[-1]))
+    return found
+
+
+def _upper_band(rng: Any, shape: Any, dtype: DType) -> Any:
+    """Diagonals of a definite matrix, of which the main one is the last."""
+    found = 0.01 * rng.random(shape)
+    if shape:
+        found[-1] += 1
+    return found
+
+
+def _lower_band(rng: Any, shape: Any, dtype: DType) -> Any:
+    return np.flip(_upper_band(rng, shape, dtype), axis=0) if shape else rng.random(shape)
+
+
+def _ones(rng: Any, shape: Any, dtype: DType) -> Any:
+    return np.ones(shape)
 
 
 def _counted(rng: Any, shape: Any, dtype: DType) -> Any:
@@ -158,7 +189,10 @@ def _counted(rng: Any, shape: Any, dtype: DType) -> Any:
     return rng.permutation(count).reshape(shape) + (0 if dtype.kind in "iu" else rng.random(shape))
 
 
-_VARIANTS: tuple[Any, ...] = (_uniform, _small, _ascending, _definite, _counted)
+_VARIANTS: tuple[Any, ...] = (
+    *(_uniform, _small, _ascending, _definite, _counted),
+    *(_between, _symmetric, _upper_band, _lower_band, _ones),
+)
 """What the arrays are like, of which the first is taken that the library takes."""
 
 

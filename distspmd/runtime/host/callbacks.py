@@ -49,13 +49,14 @@ class _Conversation:
             self._asked.put((ENDED, problem))
 
     def _call(self, number: int, *given: Any) -> Any:
-        place = np.concatenate([np.ravel(np.asarray(each, dtype=float)) for each in given])
+        kind = np.dtype(self.question["dtype"])
+        place = np.concatenate([np.ravel(np.asarray(each, dtype=kind)) for each in given])
         value = self._first.pop(number, None)
         if value is None or not np.array_equal(place, self._inputs[self.question["start"]]):
             self._asked.put((number, place))
             value = self._values.get()
         shape = self.question["values"][number]
-        return np.reshape(value, shape) if shape else float(np.reshape(value, ()))
+        return np.reshape(value, shape) if shape else np.reshape(value, ()).item()
 
     def go_on(self, outputs: Sequence[Any], value: Any = None) -> None:
         """Give the library a value, and the program what it is asked for next."""
@@ -95,9 +96,35 @@ def talk(question: Mapping[str, Any], inputs: Sequence[Any], outputs: Sequence[A
         write_answer(parts, question["form"], outputs, question["lengths"])
 
 
-def _part(found: Any, name: str) -> Any:
-    """A part of what the library gave, by its name or number."""
-    return found[int(name)] if name.isdigit() else getattr(found, name)
+def _part(found: Any, path: str) -> Any:
+    """A part of what the library gave, by names and numbers; all of it by none."""
+    for name in filter(None, path.split(".")):
+        if name.isdigit():
+            found = found[int(name)]
+        else:
+            found = found[name] if isinstance(found, Mapping) else getattr(found, name)
+    return found
+
+
+def odeint(slope: Any, start: Any, times: Any, **options: Any) -> Any:
+    """``scipy.integrate.odeint``, which raises an error where it has given up.
+
+    Raises:
+        RuntimeError: that it has.
+    """
+    from scipy.integrate import (  # type: ignore[import-untyped,unused-ignore]
+        ODEintWarning,
+    )
+    from scipy.integrate import (
+        odeint as solve,
+    )
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ODEintWarning)
+        try:
+            return solve(slope, start, times, **options)
+        except ODEintWarning as problem:
+            raise RuntimeError(str(problem)) from None
 
 
 def curve_fit(model: Any, count: int, x: Any, y: Any, **options: Any) -> Any:
@@ -161,7 +188,7 @@ def _watched(function: Any, ends: Any, direction: Any) -> Any:
 
 
 def _roomy(values: Any, shape: tuple[int, ...]) -> Any:
-    found = np.zeros(shape)
+    found = np.zeros(shape, np.asarray(values).dtype)
     values = np.reshape(values, (0, *shape[1:])) if not np.size(values) else np.asarray(values)
     found[tuple(slice(n) for n in values.shape)] = values
     return found

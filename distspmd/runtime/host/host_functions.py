@@ -475,8 +475,12 @@ _NOTHING_RETURNED = "()"
 def host_call(text: bytes) -> HostCall:
     """The call that a program makes by a text."""
     told = json.loads(text)
-    called, given, named = told["host"]["call"]
-    is_plain = not named and given == [{"value": n} for n in range(len(told["inputs"]))]
+    called, given, named = told["host"].get("call", (None, (), {}))
+    is_plain = (
+        called is not None
+        and not named
+        and given == [{"value": n} for n in range(len(told["inputs"]))]
+    )
     function = Session(()).value(called) if is_plain else None
     inputs, outputs = (
         tuple(Operand(np.dtype(name), *rest) for name, *rest in told[which])

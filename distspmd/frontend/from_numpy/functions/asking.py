@@ -20,16 +20,23 @@ import sympy
 
 from distspmd.expressions.ir import Load
 from distspmd.frontend.from_numpy.asked import ask
+from distspmd.frontend.from_numpy.complex_parts import apply_imag
 from distspmd.frontend.from_numpy.functions.registry import OTHERWISE, function, is_of_scipy
 from distspmd.frontend.from_numpy.host.blocks import emit_call
 from distspmd.frontend.from_numpy.host.scipy_signatures import terms_by_signature
 from distspmd.frontend.from_numpy.kinds import has_data
-from distspmd.frontend.from_numpy.library import asked_initial_values, asked_solvers, sparse
+from distspmd.frontend.from_numpy.library import (
+    asked_integrals,
+    asked_solvers,
+    ranks_of_neighbours,
+    sparse,
+)
 from distspmd.frontend.from_numpy.library import held as of_held
 from distspmd.frontend.from_numpy.library.conversations import Asked
 from distspmd.frontend.from_numpy.library.held import Held
 from distspmd.frontend.from_numpy.library.sparse import Sparse
 from distspmd.frontend.from_numpy.probes import Form, Leaf, NoForm, OfManyParts, Operand, form_of
+from distspmd.frontend.from_numpy.real_or_complex import real_or_complex
 from distspmd.frontend.from_numpy.shapes import size_of
 from distspmd.frontend.from_numpy.syntax import lists, objects
 from distspmd.frontend.from_numpy.syntax.calls import name_of
@@ -61,7 +68,6 @@ def _ask_for(run: Any, called: Any, given: Sequence[Any], named: Mapping[str, An
     if solver is not None and any(map(is_of_program, (*given, *named.values()))):
         return run.call(solver, list(given), dict(named))
     question = Question(run)
-    question.called = called
     callee = _path_of(called) or question.tree(called)
     parts = [callee, [question.tree(v) for v in given]]
     return question.ask({"call": [*parts, {k: question.tree(v) for k, v in named.items()}]})
@@ -77,7 +83,6 @@ class Question:
     def __init__(self, run: Any) -> None:
         self.run = run
         self.data: list[Tensor] = []
-        self.called: Any = None
 
     # -- arguments ------------------------------------------------------------------------------
 
@@ -135,8 +140,20 @@ class Question:
             return self.run.call(list, [self.ask({"array": tree})], {})
         if not form.leaves and isinstance(form.example, list | tuple | Mapping):
             tracer.refuse(f"{_name_of(tree)}, which gives neither numbers nor arrays")
-        found = iter(self._answered(tree, form) if form.leaves else ())
+        every = self._answered(tree, form) if form.leaves else []
+        found = iter([self._opened(tree, each) for each in every])
         return self._rebuilt(form.example, found, tree)
+
+    def _opened(self, tree: Any, found: Tensor) -> Tensor:
+        """An answer: of a function that SciPy lets the values decide, real or complex."""
+        if _name_of(tree) not in REAL_OR_COMPLEX or found.dtype.kind != "c":
+            return found
+        if any(t.dtype.kind == "c" for t in self.data):
+            return found
+        run, tracer = self.run, self.run.tracer
+        apart = run.call(np.any, [run.call(np.not_equal, [apply_imag(found), 0], {})], {})
+        is_complex = tracer.stored_anew(tracer.tensor(apart), "is_complex")
+        return real_or_complex(tracer, found, is_complex)
 
     def _form(self, tree: Any) -> Form:
         tracer = self.run.tracer
@@ -163,9 +180,9 @@ class Question:
             ) from problem
 
     def _answered(self, tree: Any, form: Form) -> list[Tensor]:
-        if self.called is not None and not any(f.attempts for f in self.run.tracer.frames):
-            _, given, named = tree["call"]
-            terms = terms_by_signature(self.run, self.called, given, named, self.data, form)
+        if not any(f.attempts for f in self.run.tracer.frames):
+            kind_of = lambda made: type(_probed(self, made))  # noqa: E731
+            terms = terms_by_signature(self.run, tree, self.data, form, kind_of)
             if terms is not None:
                 name = _name_of(tree)
                 return emit_call(
@@ -399,25 +416,14 @@ def _operated(run: Any, name: str, *operands: Any) -> Any:
 # -- solvers that ask for functions of the program -------------------------------------------------
 
 SOLVERS: dict[tuple[str, ...], Any] = {
-    **{
-        ("optimize", each.__name__): each
-        for each in (
-            *(asked_solvers.minimize, asked_solvers.least_squares, asked_solvers.root),
-            *(asked_solvers.differential_evolution, asked_solvers.dual_annealing),
-            *(asked_solvers.shgo, asked_solvers.basinhopping, asked_solvers.fmin_cg),
-            *(asked_solvers.fmin_powell, asked_solvers.fmin_l_bfgs_b),
-        )
-    },
-    ("integrate", "solve_ivp"): asked_initial_values.solve_ivp,
-    **{
-        ("integrate", each.__name__): each
-        for each in (
-            *(asked_solvers.quad_vec, asked_solvers.dblquad),
-            *(asked_solvers.tplquad, asked_solvers.nquad),
-        )
-    },
+    **{("optimize", each.__name__): each for each in asked_solvers.OPTIMIZERS},
+    **{("integrate", each.__name__): each for each in asked_integrals.INTEGRATORS},
+    ("ndimage", "generic_filter"): ranks_of_neighbours.generic_filter,
 }
 """What takes functions of the program, by package and name."""
+
+REAL_OR_COMPLEX = frozenset(["sqrtm", "logm", "fractional_matrix_power", "signm"])
+"""What gives real numbers of real ones where it can."""
 
 # -- lengths that the run decides -----------------------------------------------------------------
 
@@ -450,6 +456,7 @@ def _pairs(operands: Sequence[Operand], tree: Any) -> Length:
 MOST: dict[str, Any] = {
     "find_peaks": _size,
     "find_peaks_cwt": _size,
+    **dict.fromkeys(("argrelextrema", "argrelmax", "argrelmin"), _size),
     "splrep": _of_spline,
     **{f"{kind}KDTree.query_pairs": _pairs for kind in ("", "c")},
     **{f"UnivariateSpline.{name}": _size for name in ("get_knots", "get_coeffs")},

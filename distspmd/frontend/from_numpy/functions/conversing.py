@@ -18,7 +18,12 @@ from distspmd.frontend.from_numpy.shapes import size_of
 from distspmd.frontend.from_numpy.values import INT64, Tensor
 from distspmd.frontend.tensor_ir.statements import Length
 
-_PYTHON = {float: np.dtype(float), int: INT64, bool: np.dtype(bool)}
+_PYTHON = {
+    float: np.dtype(float),
+    complex: np.dtype(complex),
+    int: INT64,
+    bool: np.dtype(bool),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +34,14 @@ class Talk:
         name: of the function of the library.
         size: of the vectors that it asks about.
         values: shapes of the functions' values.
+        dtype: of their elements.
         results: names, shapes and types of the parts of its result.
         first: what it asks first: the number of a function, and its argument.
     """
 
     name: str
     size: Length
+    dtype: DType
     values: tuple[tuple[Length, ...], ...]
     results: tuple[tuple[str, tuple[Length, ...], Any], ...]
     first: tuple[Tensor, Tensor]
@@ -54,9 +61,12 @@ def _begun(
     question = Question(run)
     trees = [question.tree(value) for value in given]
     parts = [{"import": called}, trees, {k: question.tree(v) for k, v in named.items()}]
-    begin = question.tree(run.tracer.tensor(start))["value"]
+    vector = run.tracer.tensor(start)
+    begin = question.tree(vector)["value"]
+    dtype = vector.dtype if vector.dtype.kind == "c" else np.dtype(float)
     told = {
         "talk": "begin",
+        "dtype": dtype.str,
         "ask": {"call": parts},
         "start": begin,
         "values": [_known(run, shape) for shape in values],
@@ -64,9 +74,9 @@ def _begun(
     }
     size = size_of(question.data[begin].shape)
     name = called.rpartition(":")[2]
-    found = _asked(run, name, told, question.data, size)
+    found = _asked(run, name, told, question.data, size, dtype)
     shapes = tuple(tuple(shape) for shape in values)
-    return Talk(name, size, shapes, tuple(map(tuple, results)), found)
+    return Talk(name, size, dtype, shapes, tuple(map(tuple, results)), found)
 
 
 def _known(run: Any, shape: Sequence[Any]) -> list[int]:
@@ -76,9 +86,14 @@ def _known(run: Any, shape: Sequence[Any]) -> list[int]:
 
 
 def _asked(
-    run: Any, name: str, told: Mapping[str, Any], data: Sequence[Tensor], size: Length
+    run: Any,
+    name: str,
+    told: Mapping[str, Any],
+    data: Sequence[Tensor],
+    size: Length,
+    dtype: DType,
 ) -> tuple[Tensor, Tensor]:
-    outputs: list[tuple[tuple[Length, ...], DType]] = [((), INT64), ((size,), np.dtype(float))]
+    outputs: list[tuple[tuple[Length, ...], DType]] = [((), INT64), ((size,), dtype)]
     which, place = ask(run, name, told, data, outputs, where="all")
     return run.call(int, [which], {}), place
 
@@ -97,10 +112,10 @@ def _replied(run: Any, talk: Talk, number: int, value: Any) -> Any:
             f"{talk.name} gets a value of the shape {tuple(tensor.shape)} of a function whose "
             f"values have the shape {shape}"
         )
-    if tensor.dtype.kind == "c":
+    if tensor.dtype.kind == "c" and talk.dtype.kind != "c":
         run.tracer.refuse(f"{talk.name} of a function whose values are complex numbers")
-    plain = converted(run.tracer, tensor, np.dtype(float))
-    return _asked(run, talk.name, {"talk": "reply"}, [plain], talk.size)
+    plain = converted(run.tracer, tensor, talk.dtype)
+    return _asked(run, talk.name, {"talk": "reply"}, [plain], talk.size, talk.dtype)
 
 
 @function(conversations.ended)

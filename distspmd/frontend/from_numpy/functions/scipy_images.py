@@ -1,4 +1,4 @@
-"""``scipy.ndimage``, ``scipy.stats`` and more of ``scipy.signal``, written out."""
+"""Stencils of ``scipy.ndimage`` and ``scipy.signal``: kernels that are split with borders."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.functions.written_out import written_out_in
+from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.library import ranks_of_neighbours
 from distspmd.frontend.from_numpy.library.neighbourhoods import (
     differences,
     gaussian_weights,
@@ -131,6 +134,8 @@ def _uniform_filter1d(
     cval: Any = 0.0,
     origin: Any = 0,
 ) -> Any:
+    if np.asarray(input).dtype.kind not in "f":
+        raise NotImplementedError("SciPy adds whole numbers up as such")
     return of_line(input, np.full(size, 1.0 / size), axis, output, mode, cval, origin)
 
 
@@ -143,6 +148,8 @@ def _uniform_filter(
     cval: Any = 0.0,
     origin: Any = 0,
 ) -> Any:
+    if np.asarray(input).dtype.kind not in "f":
+        raise NotImplementedError("SciPy adds whole numbers up as such")
     found = np.asarray(input)
     for d in list(range(found.ndim)):
         own = size if np.ndim(size) == 0 else size[d]
@@ -220,62 +227,8 @@ def _convolve2d(
     return part_of_full(found, in1, in2, mode, middle)
 
 
-@written_out_in("scipy.signal")
-def _detrend(
-    data: Any, axis: int = -1, type: Any = "linear", bp: Any = 0, overwrite_data: bool = False
-) -> Any:
-    lines = np.moveaxis(np.asarray(data) + 0.0, axis, -1)
-    middle = np.mean(lines, axis=-1, keepdims=True)
-    if type in ("constant", "c"):
-        return np.moveaxis(lines - middle, -1, axis)
-    if np.ndim(bp) != 0 or bp != 0:
-        raise NotImplementedError("scipy.signal.detrend with break points")
-    n = lines.shape[-1]
-    places = np.arange(n) - (n - 1) / 2.0
-    slope = np.sum(lines * places, axis=-1, keepdims=True) / np.sum(places * places)
-    return np.moveaxis(lines - middle - slope * places, -1, axis)
-
-
-# -- statistics -----------------------------------------------------------------------------------
-
-
-@written_out_in("scipy.stats")
-def _zscore(a: Any, axis: Any = 0, ddof: Any = 0, nan_policy: Any = "propagate") -> Any:
-    return (a - np.mean(a, axis=axis, keepdims=True)) / np.std(
-        a, axis=axis, ddof=ddof, keepdims=True
-    )
-
-
-@written_out_in("scipy.stats")
-def _gmean(a: Any, axis: Any = 0, dtype: Any = None, weights: Any = None) -> Any:
-    return np.exp(np.average(np.log(a), axis=axis, weights=weights))
-
-
-@written_out_in("scipy.stats")
-def _hmean(a: Any, axis: Any = 0, dtype: Any = None, *, weights: Any = None) -> Any:
-    return 1.0 / np.average(1.0 / np.asarray(a), axis=axis, weights=weights)
-
-
-@written_out_in("scipy.stats")
-def _sem(a: Any, axis: Any = 0, ddof: Any = 1, nan_policy: Any = "propagate") -> Any:
-    n = np.size(a) if axis is None else np.shape(a)[axis]
-    return np.std(a, axis=axis, ddof=ddof) / np.sqrt(n)
-
-
-@written_out_in("scipy.stats")
-def _skew(a: Any, axis: Any = 0, bias: bool = True, nan_policy: Any = "propagate") -> Any:
-    if not bias:
-        raise NotImplementedError("scipy.stats.skew with bias=False")
-    apart = a - np.mean(a, axis=axis, keepdims=True)
-    return np.mean(apart**3, axis=axis) / np.mean(apart**2, axis=axis) ** 1.5
-
-
-@written_out_in("scipy.stats")
-def _kurtosis(
-    a: Any, axis: Any = 0, fisher: bool = True, bias: bool = True, nan_policy: Any = "propagate"
-) -> Any:
-    if not bias:
-        raise NotImplementedError("scipy.stats.kurtosis with bias=False")
-    apart = a - np.mean(a, axis=axis, keepdims=True)
-    found = np.mean(apart**4, axis=axis) / np.mean(apart**2, axis=axis) ** 2
-    return found - 3.0 if fisher else found
+@function(ranks_of_neighbours.window_of)
+def _window_of(run: Any, size: Any, footprint: Any, count: Any) -> Any:
+    if has_data([size, footprint]):
+        run.tracer.refuse("a size or a footprint that is not known before the run")
+    return ranks_of_neighbours.window_of(size, footprint, count)

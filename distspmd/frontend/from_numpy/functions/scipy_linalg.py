@@ -14,8 +14,6 @@ from distspmd.frontend.from_numpy.functions.lapack_calls import (
     matrices,
 )
 from distspmd.frontend.from_numpy.functions.registry import named
-from distspmd.frontend.from_numpy.functions.written_out import read_in_place
-from distspmd.frontend.from_numpy.library import banded, matrix_functions
 from distspmd.frontend.from_numpy.values import Tensor
 
 _SCIPY = "scipy.linalg"
@@ -128,21 +126,3 @@ def _lu_solve(run: Any, lu_and_piv: Any, b: Any, trans: Any = 0, **options: Any)
 def _inv(run: Any, a: Any, **options: Any) -> Any:
     _plain(run, "scipy.linalg.inv", options, ())
     return linalg.inverse(run, a)
-
-
-read_in_place(
-    _SCIPY,
-    *(
-        matrix_functions.expm,
-        matrix_functions.sqrtm,
-        matrix_functions.lu,
-        matrix_functions.qr,
-        matrix_functions.polar,
-    ),
-    *(
-        matrix_functions.hankel,
-        matrix_functions.circulant,
-        matrix_functions.companion,
-    ),
-    *(banded.solve_banded, banded.solveh_banded),
-)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,22 +23,23 @@ from distspmd.frontend.from_numpy.values import Tensor
 from distspmd.frontend.tensor_ir.statements import Length
 from distspmd.frontend.tensor_ir.whole_numbers import same
 from distspmd.runtime.host.host_functions import Signature
+from distspmd.runtime.host.library_calls import Session
 
 AXIS = "axis"
 """The name of a dimension that a call says by ``axis`` or ``axes``."""
 
 ROWS: dict[str, str] = {
     "()->()": """
-        special.comb special.perm special.factorial special.factorial2 special.factorialk
+        special.comb special.perm special.factorial special.factorial2
         special.polygamma special.zeta special.diric special.softplus
         special.multigammaln special.lambertw special.jvp special.yvp special.ivp special.kvp
         special.h1vp special.h2vp special.spherical_jn special.spherical_yn special.spherical_in
         special.spherical_kn special.stirling2
         signal.sawtooth signal.square signal.gausspulse signal.chirp signal.gauss_spline
-        stats.boxcox stats.yeojohnson stats.ttest_ind_from_stats""",
+        stats.boxcox stats.yeojohnson""",
     "(axis)->(axis)": """
         signal.detrend signal.savgol_filter signal.hilbert signal.hilbert2 signal.decimate
-        signal.resample signal.resample_poly signal.czt signal.zoom_fft signal.envelope
+        signal.resample signal.resample_poly signal.czt signal.zoom_fft
         fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft
         fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.hfft2 fft.ihfft2
         fft.fftn fft.ifftn fft.rfftn fft.irfftn fft.hfftn fft.ihfftn
@@ -49,19 +50,19 @@ ROWS: dict[str, str] = {
         ndimage.gaussian_filter ndimage.uniform_filter ndimage.median_filter
         ndimage.maximum_filter ndimage.minimum_filter ndimage.rank_filter
         ndimage.percentile_filter ndimage.gaussian_laplace ndimage.laplace
-        ndimage.gaussian_gradient_magnitude ndimage.grey_closing ndimage.grey_opening
+        ndimage.grey_closing ndimage.grey_opening
         ndimage.grey_dilation ndimage.grey_erosion ndimage.white_tophat ndimage.black_tophat
         ndimage.morphological_gradient ndimage.morphological_laplace
         ndimage.binary_closing ndimage.binary_opening ndimage.binary_dilation
         ndimage.binary_erosion ndimage.binary_fill_holes
         stats.zscore stats.gzscore stats.rankdata stats.trimboth stats.trim1
-        stats.false_discovery_control special.softmax special.log_softmax""",
+        stats.false_discovery_control integrate.cumulative_simpson special.softmax special.log_softmax""",
     "(b),(a),(axis)->(axis)": "signal.lfilter signal.filtfilt",
     "(s,c),(axis)->(axis)": "signal.sosfilt signal.sosfiltfilt",
     "(h),(axis)->(axis)": "signal.upfirdn",
     "(axis),(w)->(axis)": "ndimage.convolve1d ndimage.correlate1d",
     "(axis),(axis)->(axis)": """
-        integrate.cumulative_trapezoid integrate.cumulative_simpson stats.zmap""",
+        integrate.cumulative_trapezoid stats.zmap""",
     "(axis)->()": """
         integrate.romb special.logsumexp stats.gmean stats.hmean stats.pmean stats.sem stats.iqr
         stats.variation stats.kurtosis stats.skew stats.moment stats.tmean stats.tvar stats.tstd
@@ -73,16 +74,15 @@ ROWS: dict[str, str] = {
         integrate.trapezoid integrate.simpson stats.entropy stats.ttest_ind stats.ttest_rel
         stats.pearsonr stats.linregress stats.mannwhitneyu stats.ks_2samp stats.ranksums
         stats.wilcoxon stats.brunnermunzel stats.ansari stats.mood stats.cramervonmises_2samp
-        stats.epps_singleton_2samp stats.kendalltau stats.spearmanrho stats.siegelslopes
+        stats.kendalltau stats.spearmanrho stats.siegelslopes
         stats.theilslopes stats.pointbiserialr stats.weightedtau stats.chatterjeexi
         stats.chisquare stats.power_divergence
         stats.alexandergovern stats.bartlett stats.f_oneway stats.fligner
         stats.friedmanchisquare stats.kruskal stats.levene spatial.distance.jensenshannon""",
-    "(),(axis)->()": "stats.boxcox_llf stats.yeojohnson_llf",
     "(n,m)->(k,l)": """
         linalg.expm linalg.logm linalg.sqrtm linalg.cosm linalg.sinm linalg.tanm linalg.coshm
         linalg.sinhm linalg.tanhm linalg.signm linalg.inv linalg.pinv linalg.pinvh linalg.cholesky
-        linalg.null_space linalg.orth linalg.cholesky_banded
+        linalg.null_space linalg.orth
         linalg.lu linalg.qr linalg.rq linalg.polar linalg.schur linalg.hessenberg linalg.ldl
         linalg.svd linalg.eig linalg.eigh linalg.matrix_balance""",
     "(n,m)->(k)": """
@@ -102,6 +102,19 @@ ROWS: dict[str, str] = {
 }
 """By signature."""
 
+_OF_NUMBERS = """
+    interp1d CubicSpline PchipInterpolator Akima1DInterpolator CubicHermiteSpline PPoly BSpline
+    UnivariateSpline InterpolatedUnivariateSpline LSQUnivariateSpline KroghInterpolator
+    BarycentricInterpolator FloaterHormannInterpolator AAA interpolate.splev"""
+_OF_POINTS = """
+    RegularGridInterpolator RBFInterpolator LinearNDInterpolator NearestNDInterpolator
+    CloughTocher2DInterpolator KDTree.query cKDTree.query Delaunay.find_simplex"""
+PLACES: dict[str, str] = {
+    **dict.fromkeys(_OF_NUMBERS.split(), "()->()"),
+    **dict.fromkeys(_OF_POINTS.split(), "(d)->()"),
+}
+"""Objects that are called at places, methods, and functions: their first arguments are split."""
+
 NAMES: dict[str, Signature] = {
     name: Signature.of(text) for text, names in ROWS.items() for name in names.split()
 }
@@ -112,7 +125,7 @@ METHODS = frozenset(
     ["pdf", "logpdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf", "pmf", "logpmf"]
 )
 """Methods of distributions that take numbers."""
-_ALONG = {("signal.lfilter", "zi")}
+_ALONG = {("signal.lfilter", "zi"), ("integrate.cumulative_simpson", "x")}
 """Further arguments that lie along the dimension of ``axis``."""
 
 
@@ -133,38 +146,78 @@ def name_of(called: Any) -> str:
     return ".".join([*public, str(getattr(called, "__name__", ""))])
 
 
+Terms = tuple[list[str], list[str]]
+"""Letters of arrays, and of results."""
+
+
 def terms_by_signature(
-    run: Any,
-    called: Any,
-    given: Sequence[Any],
-    named: Mapping[str, Any],
-    data: Sequence[Tensor],
-    form: Form,
-) -> tuple[list[str], list[str]] | None:
-    """Letters of the arrays and results of a call of SciPy; None where it is not split.
+    run: Any, tree: Any, data: Sequence[Tensor], form: Form, kind_of: Callable[[Any], type]
+) -> Terms | None:
+    """Letters of the arrays and results of a question to SciPy; None where it is not split.
 
     Args:
         run: the interpreter.
-        called: the function.
-        given: trees of its arguments.
-        named: those by name.
-        data: the arrays that they name.
-        form: of what it returns.
+        tree: the question: a call, or a part of what one gives.
+        data: the arrays that it names.
+        form: of the answer.
+        kind_of: what says of which class an object is, by the question that makes it.
     """
-    signature = signature_of(called)
     every = [
         n for shape in (*(t.shape for t in data), *(f.shape for f in form.leaves)) for n in shape
     ]
-    if signature is None or run.tracer.is_decided_by_data(*every):
+    while isinstance(tree, Mapping) and tree.keys() & {"get", "item"}:
+        (tree, _), *_ = tree.values()
+    if "call" not in tree or run.tracer.is_decided_by_data(*every):
         return None
+    called, given, named = tree["call"]
+    is_function = "import" in called
+    function = Session(()).value(called) if is_function else None
+    name = name_of(function) if is_function else _name_of_object(called, kind_of)
     try:
-        call = _Call(called, signature, given, named, data)
+        if name in PLACES:
+            return _at_places(Signature.of(PLACES[name]), given, data, form)
+        signature = signature_of(function) if is_function else None
+        if signature is None:
+            return None
+        call = _Call(function, signature, given, named, data)
         batch = run.tracer.broadcast_shape([call.block(n) for n in range(len(data))])
         if not 0 < len(batch) <= MOST_BLOCKS:
             return None
         return call.terms(batch), call.results(batch, form)
     except _NotSplit:
         return None
+
+
+def _name_of_object(called: Any, kind_of: Callable[[Any], type]) -> str:
+    """The class of an object that is called, or whose method is, and the name of that."""
+    if "get" in called:
+        made, method = called["get"]
+        return f"{kind_of(made).__name__}.{method}"
+    return kind_of(called).__name__
+
+
+def _at_places(
+    signature: Signature, given: Sequence[Any], data: Sequence[Tensor], form: Form
+) -> Terms:
+    """The letters of a call whose first argument has places; all others it needs whole."""
+    where = _number(given[0]) if given else None
+    if where is None:
+        raise _NotSplit
+    count = data[where].ndim - len(signature.inputs[0])
+    batch = tuple(data[where].shape[:count])
+    if not 0 < count <= MOST_BLOCKS:
+        raise _NotSplit
+    operands = [
+        _Operand(tuple(t.shape), frozenset(range(count if n == where else 0, t.ndim)))
+        for n, t in enumerate(data)
+    ]
+    made = [_Operand(tuple(f.shape), frozenset(range(count, len(f.shape)))) for f in form.leaves]
+    for leaf, result in zip(form.leaves, made, strict=True):
+        if leaf.most is not None or len(result.block()) != count:
+            raise _NotSplit
+        if not all(map(same, result.block(), batch)):
+            raise _NotSplit
+    return [o.term(batch) for o in operands], [o.term(batch) for o in made]
 
 
 class _NotSplit(Exception):

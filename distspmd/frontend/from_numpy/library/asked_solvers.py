@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from distspmd.frontend.from_numpy.library.conversations import Asked, converse
-from distspmd.frontend.from_numpy.library.equations import tuple_of
+from distspmd.frontend.from_numpy.library.conversations import Asked, converse, tuple_of
 from distspmd.frontend.from_numpy.library.held import recorded
 
 NUMBER = np.float64
@@ -28,6 +27,12 @@ class Functions:
         self.functions.append(function)
         self.values.append(shape)
         return Asked(len(self.functions) - 1)
+
+    def solve(self, name: Any, given: Any, told: Any, start: Any, results: Any) -> Any:
+        """What a function of ``scipy.optimize`` gives that gets these."""
+        path = "scipy.optimize:" + name
+        values = self.values
+        return converse(path, given, told, self.functions, start, values, results, self.first)
 
     def add_limit(self, limit: Any, start: Any) -> Any:
         """What stands for a constraint: its values at the start say how many it has."""
@@ -83,10 +88,15 @@ def minimize(
     if limits:
         named["constraints"] = limits
     way = way_of(method, limits, bounds)
+    tells = way in TOLD and options is not None and options.get("disp")
+    if tells:
+        named["options"] = {**options, "disp": False}
     results: Any = [("x", (n,), NUMBER), ("fun", (), NUMBER), ("nfev", (), int)]
     results += [("status", (), int), ("success", (), bool)]
     results += [] if way in ("cobyla", "cobyqa") else [("nit", (), int)]
     results += [("jac", (n,), NUMBER)] if way in SLOPES else []
+    results += [("njev", (), int)] if way in ("bfgs", "cg") else []
+    results += [("hess_inv", (n, n), NUMBER)] if way == "bfgs" else []
     found = converse(
         "scipy.optimize:minimize",
         [Asked(0), start],
@@ -97,7 +107,26 @@ def minimize(
         results,
         asked.first,
     )
-    return recorded([name for name, _, _ in results], found)
+    made = recorded([name for name, _, _ in results], found)
+    if tells:
+        tell(made, way)
+    return made
+
+
+TOLD = ("bfgs", "cg", "nelder-mead")
+"""Methods that say how they end where ``disp`` is set."""
+
+
+def tell(found: Any, way: Any) -> None:
+    """What SciPy prints at the end; of what is amiss it warns."""
+    if found.status == 0:
+        print("Optimization terminated successfully.")
+    if found.status == 0 or way != "nelder-mead":
+        print(f"         Current function value: {found.fun:f}")
+        print(f"         Iterations: {found.nit:d}")
+        print(f"         Function evaluations: {found.nfev:d}")
+        if way != "nelder-mead":
+            print(f"         Gradient evaluations: {found.njev:d}")
 
 
 def way_of(method: Any, limits: Any, bounds: Any) -> Any:
@@ -313,6 +342,27 @@ def by_name(name: Any, func: Any, x0: Any, fprime: Any, args: Any, options: Any)
     return tuple(found) if options.get("full_output") else found[0]
 
 
+def fmin(func: Any, x0: Any, args: Any = (), **options: Any) -> Any:
+    """``scipy.optimize.fmin``."""
+    given = {"fatol": options.get("ftol", 1e-4), "xatol": options.get("xtol", 1e-4)}
+    given["disp"] = options.get("disp", 1)
+    given["maxiter"] = options.get("maxiter")
+    given["maxfev"] = options.get("maxfun")
+    if options.get("retall") or "callback" in options or "initial_simplex" in options:
+        raise NotImplementedError("scipy.optimize.fmin with retall, callback or initial_simplex")
+    found = minimize(func, x0, args, "Nelder-Mead", options=given)
+    more = found.fun, found.nit, found.nfev, found.status
+    return (found.x, *more) if options.get("full_output") else found.x
+
+
+def fmin_bfgs(f: Any, x0: Any, fprime: Any = None, args: Any = (), **options: Any) -> Any:
+    """``scipy.optimize.fmin_bfgs``."""
+    if options.get("retall") or options.get("full_output") or "callback" in options:
+        raise NotImplementedError("scipy.optimize.fmin_bfgs with retall, full_output, callback")
+    given = {{"epsilon": "eps"}.get(name, name): value for name, value in options.items()}
+    return minimize(f, x0, args, "BFGS", fprime, options={"disp": 1, **given}).x
+
+
 def fmin_cg(f: Any, x0: Any, fprime: Any = None, args: Any = (), **options: Any) -> Any:
     """``scipy.optimize.fmin_cg``, which prints nothing."""
     return by_name("fmin_cg", f, x0, fprime, args, options)
@@ -344,83 +394,243 @@ def root(
     fun: Any, x0: Any, args: Any = (), method: Any = "hybr", jac: Any = None, **options: Any
 ) -> Any:
     """``scipy.optimize.root``."""
-    more = tuple_of(args)
-    start = np.ravel(np.asarray(x0) * 1.0)
-    n = start.shape[0]
-    functions: Any = [lambda x: np.asarray(fun(x, *more))]
-    values: Any = [(n,)]
+    asked, start = system(fun, x0, args)
     told = {**options, "method": method}
     if callable(jac):
-        told["jac"] = Asked(1)
-        functions.append(lambda x: np.asarray(jac(x, *more)))
-        values.append((n, n))
+        told["jac"] = add_slopes(asked, jac, start, args)
+    n = start.shape[0]
     results: Any = [("x", (n,), NUMBER), ("fun", (n,), NUMBER), ("success", (), bool)]
-    found = converse(
-        "scipy.optimize:root", [Asked(0), start], told, functions, start, values, results
-    )
+    if method in ("hybr", "lm"):
+        results += [("nfev", (), int), ("status", (), int)]
+    found = asked.solve("root", [Asked(0), start], told, start, results)
     return recorded([name for name, _, _ in results], found)
 
 
-def quad_vec(f: Any, a: Any, b: Any, **options: Any) -> Any:
-    """``scipy.integrate.quad_vec``."""
-    more = tuple_of(options.get("args", ()))
-    told = {k: v for k, v in options.items() if k != "args"}
-    middle = np.array([0.5 if np.isinf(a) or np.isinf(b) else 0.5 * (a + b)])
-    shape = np.shape(f(middle[0], *more))
-    results: Any = [("0", shape, NUMBER), ("1", (), float)]
-    given = [Asked(0), a, b]
-    functions: Any = [lambda x: np.asarray(f(x[0], *more)) * 1.0]
-    return converse("scipy.integrate:quad_vec", given, told, functions, middle, [shape], results)
-
-
-def dblquad(func: Any, a: Any, b: Any, gfun: Any, hfun: Any, args: Any = (), **options: Any) -> Any:
-    """``scipy.integrate.dblquad``."""
-    asked = Functions(lambda z: func(z[0], z[1], *args))
-    ends = [end_of(asked, 1, end) for end in (gfun, hfun)]
-    return integrated("dblquad", asked, 2, [a, b, *ends], options)
-
-
-def tplquad(
+def fsolve(
     func: Any,
-    a: Any,
-    b: Any,
-    gfun: Any,
-    hfun: Any,
-    qfun: Any,
-    rfun: Any,
+    x0: Any,
     args: Any = (),
+    fprime: Any = None,
+    full_output: Any = 0,
     **options: Any,
 ) -> Any:
-    """``scipy.integrate.tplquad``."""
-    asked = Functions(lambda z: func(z[0], z[1], z[2], *args))
-    ends = [end_of(asked, 1, end) for end in (gfun, hfun)]
-    ends += [end_of(asked, 2, end) for end in (qfun, rfun)]
-    return integrated("tplquad", asked, 3, [a, b, *ends], options)
+    """``scipy.optimize.fsolve``, without SciPy's warnings."""
+    asked, start = system(func, x0, args)
+    told = {**options, "full_output": True}
+    if fprime is not None:
+        told["fprime"] = add_slopes(asked, fprime, start, args)
+    n = start.shape[0]
+    results: Any = [("0", (n,), NUMBER), ("1.nfev", (), int), ("1.fvec", (n,), NUMBER)]
+    results += [("2", (), int)]
+    x, calls, values, info = asked.solve("fsolve", [Asked(0), start], told, start, results)
+    return (x, {"nfev": calls, "fvec": values}, info, "") if full_output else x
 
 
-def nquad(func: Any, ranges: Any, args: Any = ()) -> Any:
-    """``scipy.integrate.nquad`` within ends that are numbers."""
-    n = len(ranges)
-    asked = Functions(lambda z: func(*[z[i] for i in range(n)], *args))
-    return integrated("nquad", asked, n, [ranges], {})
+def leastsq(
+    func: Any,
+    x0: Any,
+    args: Any = (),
+    Dfun: Any = None,  # noqa: N803
+    full_output: Any = False,
+    **options: Any,
+) -> Any:
+    """``scipy.optimize.leastsq``, without SciPy's warnings."""
+    more, start = tuple_of(args), np.ravel(np.asarray(x0) * 1.0)
+    asked = Functions(lambda x: np.ravel(np.asarray(func(x, *more))))
+    at = asked.functions[0](start)
+    n, m = start.shape[0], at.shape[0]
+    asked.values[0] = (m,)
+    asked.first.append((0, at))
+    told = {**options, "full_output": True}
+    if Dfun is not None:
+        shape = (n, m) if options.get("col_deriv") else (m, n)
+        told["Dfun"] = asked.add(lambda x: np.asarray(Dfun(x, *more)), shape)
+    results: Any = [("0", (n,), NUMBER), ("1", (n, n), NUMBER), ("2.nfev", (), int)]
+    results += [("2.fvec", (m,), NUMBER), ("4", (), int)]
+    given = results if full_output else [results[0], results[4]]
+    found = asked.solve("leastsq", [Asked(0), start], told, start, given)
+    if not full_output:
+        return found
+    return found[0], found[1], {"nfev": found[2], "fvec": found[3]}, "", found[4]
 
 
-def end_of(asked: Any, count: Any, end: Any) -> Any:
-    """An end of an integral, which may be a function of so many numbers."""
-    if not callable(end):
-        return end
-    return asked.add(lambda z: end(*[z[i] for i in range(count)]), ())
+def system(fun: Any, x0: Any, args: Any) -> Any:
+    """As many functions as numbers, and where a solver starts."""
+    more, start = tuple_of(args), np.ravel(np.asarray(x0) * 1.0)
+    asked = Functions(lambda x: np.ravel(np.asarray(fun(x, *more))))
+    asked.values[0] = start.shape
+    return asked, start
 
 
-def integrated(name: Any, asked: Any, size: Any, given: Any, options: Any) -> Any:
-    """An integral over several numbers, and what it may be wrong by."""
-    results: Any = [("0", (), float), ("1", (), float)]
-    return converse(
-        "scipy.integrate:" + name,
-        [Asked(0), *given],
-        options,
-        asked.functions,
-        np.zeros(size),
-        asked.values,
-        results,
+def add_slopes(asked: Any, jac: Any, start: Any, args: Any) -> Any:
+    """What stands for the derivatives of as many functions as numbers."""
+    more = tuple_of(args)
+    return asked.add(lambda x: np.asarray(jac(x, *more)), (start.shape[0], start.shape[0]))
+
+
+# -- functions of one number -----------------------------------------------------------------------
+
+
+def of_number(function: Any, args: Any) -> Any:
+    """A function of a number as one of a vector."""
+    more = tuple_of(args)
+    return lambda z: function(z[0], *more)
+
+
+def zero_between(name: Any, f: Any, a: Any, b: Any, args: Any, options: Any) -> Any:
+    """A zero between two places, and what it took if that is asked for."""
+    told = {k: v for k, v in options.items() if k != "full_output"}
+    asked = Functions(of_number(f, args))
+    given = [Asked(0), a, b]
+    found = asked.solve(
+        name, given, {**told, "full_output": True}, np.zeros(1), [("0", (), float), *STEPS]
     )
+    return with_steps(found, options.get("full_output", False))
+
+
+STEPS: Any = (("1.iterations", (), int), ("1.function_calls", (), int), ("1.converged", (), bool))
+"""What solvers for a zero tell of their way."""
+
+
+def with_steps(found: Any, is_asked: Any) -> Any:
+    """A zero, and what it took."""
+    names = ["root", "iterations", "function_calls", "converged"]
+    return (found[0], recorded(names, found)) if is_asked else found[0]
+
+
+def brentq(f: Any, a: Any, b: Any, args: Any = (), **options: Any) -> Any:
+    """``scipy.optimize.brentq``."""
+    return zero_between("brentq", f, a, b, args, options)
+
+
+def brenth(f: Any, a: Any, b: Any, args: Any = (), **options: Any) -> Any:
+    """``scipy.optimize.brenth``."""
+    return zero_between("brenth", f, a, b, args, options)
+
+
+def bisect(f: Any, a: Any, b: Any, args: Any = (), **options: Any) -> Any:
+    """``scipy.optimize.bisect``."""
+    return zero_between("bisect", f, a, b, args, options)
+
+
+def ridder(f: Any, a: Any, b: Any, args: Any = (), **options: Any) -> Any:
+    """``scipy.optimize.ridder``."""
+    return zero_between("ridder", f, a, b, args, options)
+
+
+def toms748(f: Any, a: Any, b: Any, args: Any = (), **options: Any) -> Any:
+    """``scipy.optimize.toms748``."""
+    return zero_between("toms748", f, a, b, args, options)
+
+
+def newton(
+    func: Any,
+    x0: Any,
+    fprime: Any = None,
+    args: Any = (),
+    tol: Any = 1.48e-8,
+    maxiter: Any = 50,
+    fprime2: Any = None,
+    x1: Any = None,
+    rtol: Any = 0.0,
+    full_output: Any = False,
+    disp: Any = True,
+) -> Any:
+    """``scipy.optimize.newton``, of a number or of several."""
+    more, start = tuple_of(args), np.asarray(x0) * 1.0
+    is_number = np.ndim(x0) == 0
+    if is_number:
+        asked = Functions(lambda z: func(z[0], *more))
+    else:
+        asked = Functions(lambda z: np.asarray(func(z, *more)))
+        asked.values[0] = start.shape
+    told = {"tol": tol, "maxiter": maxiter, "x1": x1, "rtol": rtol, "disp": disp}
+    for name, slope in (("fprime", fprime), ("fprime2", fprime2)):
+        if slope is not None and is_number:
+            told[name] = asked.add(number_of(slope, more), ())
+        if slope is not None and not is_number:
+            told[name] = asked.add(values_of(slope, more), start.shape)
+    line = np.atleast_1d(start)
+    if not is_number:
+        if full_output:
+            raise NotImplementedError("scipy.optimize.newton of several with full_output=True")
+        return asked.solve("newton", [Asked(0), start], told, line, [("", start.shape, NUMBER)])[0]
+    told["full_output"] = True
+    kind = line.dtype
+    found = asked.solve("newton", [Asked(0), x0], told, line, [("0", (), kind), *STEPS])
+    return with_steps(found, full_output)
+
+
+def number_of(slope: Any, more: Any) -> Any:
+    """A function of a number as one of a vector."""
+    return lambda z: slope(z[0], *more)
+
+
+def values_of(slope: Any, more: Any) -> Any:
+    """A function of several numbers, one by one."""
+    return lambda z: np.asarray(slope(z, *more))
+
+
+def root_scalar(f: Any, args: Any = (), method: Any = None, **options: Any) -> Any:
+    """``scipy.optimize.root_scalar``."""
+    more = tuple_of(args)
+    asked = Functions(of_number(f, args))
+    told = {**options, "method": method}
+    for name in ("fprime", "fprime2"):
+        if callable(options.get(name)):
+            told[name] = asked.add(number_of(options[name], more), ())
+    names = ["root", "iterations", "function_calls", "converged"]
+    results: Any = [("root", (), float), ("iterations", (), int), ("function_calls", (), int)]
+    results.append(("converged", (), bool))
+    return recorded(names, asked.solve("root_scalar", [Asked(0)], told, np.zeros(1), results))
+
+
+def minimize_scalar(fun: Any, *given: Any, args: Any = (), **options: Any) -> Any:
+    """``scipy.optimize.minimize_scalar``."""
+    told = {**dict(zip(("bracket", "bounds"), given, strict=False)), **options}
+    results: Any = [("x", (), NUMBER), ("fun", (), NUMBER), ("nit", (), int), ("nfev", (), int)]
+    results.append(("success", (), bool))
+    asked = Functions(of_number(fun, args))
+    found = asked.solve("minimize_scalar", [Asked(0)], told, np.zeros(1), results)
+    return recorded([name for name, _, _ in results], found)
+
+
+def least_of(name: Any, func: Any, given: Any, args: Any, options: Any, kinds: Any) -> Any:
+    """A minimum of a function of a number; more, if that is asked for."""
+    told = {**options, "full_output": True}
+    results = [(str(k), (), kind) for k, kind in enumerate(kinds)]
+    asked = Functions(of_number(func, args))
+    found = asked.solve(name, [Asked(0), *given], told, np.zeros(1), results)
+    return tuple(found) if options.get("full_output") else found[0]
+
+
+def brent(func: Any, args: Any = (), **options: Any) -> Any:
+    """``scipy.optimize.brent``."""
+    return least_of("brent", func, [], args, options, [NUMBER, NUMBER, int, int])
+
+
+def golden(func: Any, args: Any = (), **options: Any) -> Any:
+    """``scipy.optimize.golden``."""
+    return least_of("golden", func, [], args, options, [NUMBER, NUMBER, int])
+
+
+def fminbound(func: Any, x1: Any, x2: Any, args: Any = (), **options: Any) -> Any:
+    """``scipy.optimize.fminbound``."""
+    return least_of("fminbound", func, [x1, x2], args, options, [NUMBER, NUMBER, int, int])
+
+
+def bracket(func: Any, xa: Any = 0.0, xb: Any = 1.0, args: Any = (), **options: Any) -> Any:
+    """``scipy.optimize.bracket``."""
+    results = [(str(k), (), NUMBER) for k in range(6)]
+    asked = Functions(of_number(func, args))
+    given = [Asked(0), xa, xb]
+    return asked.solve("bracket", given, options, np.zeros(1), [*results, ("6", (), int)])
+
+
+OPTIMIZERS = (
+    *(minimize, least_squares, root, fsolve, leastsq, newton, root_scalar, minimize_scalar),
+    *(brentq, brenth, bisect, ridder, toms748, brent, golden, fminbound, bracket),
+    *(differential_evolution, dual_annealing, shgo, basinhopping),
+    *(fmin, fmin_bfgs, fmin_cg, fmin_powell, fmin_l_bfgs_b),
+)
+"""Functions of ``scipy.optimize`` that take functions of the program."""

@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 
+def tuple_of(args: Any) -> Any:
+    """Further arguments, of which one may be given alone."""
+    return tuple(args) if isinstance(args, (tuple, list)) else (args,)
+
+
 class Asked:
     """What stands for a function of the program, by its number, among the arguments of a call."""
 

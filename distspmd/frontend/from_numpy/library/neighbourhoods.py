@@ -32,9 +32,9 @@ def of_line(
     values: Any, weights: Any, axis: Any, output: Any, mode: Any, cval: Any, origin: Any
 ) -> Any:
     """Weighted sums along a dimension, in the type of the array."""
-    if output is not None:
-        raise NotImplementedError("scipy.ndimage with output=: assign the result")
     given = np.asarray(values)
+    if output is not None or given.dtype.kind == "c" or weights.dtype.kind == "c":
+        raise NotImplementedError("scipy.ndimage with output=, or of complex numbers")
     n = weights.shape[0]
     before = n // 2 + origin
     lines = np.moveaxis(given, axis, -1)
@@ -60,6 +60,8 @@ def weighted(
     if output is not None or origin != 0:
         raise NotImplementedError("scipy.ndimage with output= or an origin")
     given, kernel = np.asarray(values), np.asarray(weights)
+    if given.dtype.kind == "c" or kernel.dtype.kind == "c":
+        raise NotImplementedError("scipy.ndimage of complex numbers")
     befores = [n // 2 - (1 - n % 2 if turned else 0) for n in kernel.shape]
     widths = [(b, n - 1 - b) for b, n in zip(befores, kernel.shape, strict=True)]
     wide = with_border(given + 0.0, widths, mode, cval)

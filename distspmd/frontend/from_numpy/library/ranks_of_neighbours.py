@@ -1,4 +1,4 @@
-"""What is computed of the neighbours of each element: ranks, any function, and shapes of masks."""
+"""A function of the program of the neighbours of each element."""
 
 from __future__ import annotations
 
@@ -36,61 +36,6 @@ def without_more(output: Any, origin: Any, axes: Any = None) -> None:
         raise NotImplementedError("scipy.ndimage with output=, axes= or an origin")
 
 
-def rank_filter(
-    input: Any,
-    rank: Any,
-    size: Any = None,
-    footprint: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """``scipy.ndimage.rank_filter``."""
-    without_more(output, origin, axes)
-    return np.sort(neighbours(np.asarray(input), size, footprint, mode, cval), axis=0)[rank]
-
-
-def median_filter(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """``scipy.ndimage.median_filter``."""
-    without_more(output, origin, axes)
-    every = neighbours(np.asarray(input), size, footprint, mode, cval)
-    return np.sort(every, axis=0)[every.shape[0] // 2]
-
-
-def percentile_filter(
-    input: Any,
-    percentile: Any,
-    size: Any = None,
-    footprint: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """``scipy.ndimage.percentile_filter``."""
-    without_more(output, origin, axes)
-    every = neighbours(np.asarray(input), size, footprint, mode, cval)
-    count = every.shape[0]
-    part = percentile + 100.0 if percentile < 0 else percentile
-    rank = count - 1 if part == 100.0 else int(float(count) * part / 100.0)
-    return np.sort(every, axis=0)[rank]
-
-
 def generic_filter(
     input: Any,
     function: Any,
@@ -112,87 +57,3 @@ def generic_filter(
     named = {} if extra_keywords is None else extra_keywords
     found = np.apply_along_axis(lambda line: function(line, *extra_arguments, **named), 0, every)
     return found.astype(given.dtype)
-
-
-def structure_of(structure: Any, count: Any, turned: Any) -> Any:
-    """A known structure: an element and those beside it, where none is given."""
-    if structure is None:
-        far = sum(np.abs(places - 1) for places in np.indices((3,) * count))
-        return far <= 1
-    inside = np.asarray(structure).astype(bool)
-    if any(n % 2 == 0 for n in inside.shape):
-        raise NotImplementedError("scipy.ndimage with a structure of an even extent")
-    return np.flip(inside) if turned else inside
-
-
-def eroded(mask: Any, structure: Any, iterations: Any, border: Any, turned: Any) -> Any:
-    """A mask where all neighbours are true; turned, where any of them is."""
-    found = np.asarray(mask) != 0
-    inside = structure_of(structure, found.ndim, turned)
-    if iterations < 1:
-        raise NotImplementedError("scipy.ndimage with iterations below 1")
-    for _ in range(iterations):
-        every = neighbours(found, None, inside, "constant", bool(border))
-        found = np.any(every, axis=0) if turned else np.all(every, axis=0)
-    return found
-
-
-def binary_erosion(
-    input: Any,
-    structure: Any = None,
-    iterations: Any = 1,
-    mask: Any = None,
-    output: Any = None,
-    border_value: Any = 0,
-    origin: Any = 0,
-    brute_force: Any = False,
-    *,
-    axes: Any = None,
-) -> Any:
-    """``scipy.ndimage.binary_erosion``."""
-    without_more(output if mask is None else mask, origin, axes)
-    return eroded(input, structure, iterations, border_value, False)
-
-
-def binary_dilation(
-    input: Any,
-    structure: Any = None,
-    iterations: Any = 1,
-    mask: Any = None,
-    output: Any = None,
-    border_value: Any = 0,
-    origin: Any = 0,
-    brute_force: Any = False,
-    *,
-    axes: Any = None,
-) -> Any:
-    """``scipy.ndimage.binary_dilation``."""
-    without_more(output if mask is None else mask, origin, axes)
-    return eroded(input, structure, iterations, border_value, True)
-
-
-def binary_opening(input: Any, structure: Any = None, iterations: Any = 1) -> Any:
-    """``scipy.ndimage.binary_opening``."""
-    found = eroded(input, structure, iterations, 0, False)
-    return eroded(found, structure, iterations, 0, True)
-
-
-def binary_closing(input: Any, structure: Any = None, iterations: Any = 1) -> Any:
-    """``scipy.ndimage.binary_closing``."""
-    found = eroded(input, structure, iterations, 0, True)
-    return eroded(found, structure, iterations, 0, False)
-
-
-def center_of_mass(input: Any, labels: Any = None, index: Any = None) -> Any:
-    """``scipy.ndimage.center_of_mass`` of the whole array."""
-    if labels is not None or index is not None:
-        raise NotImplementedError("scipy.ndimage.center_of_mass with labels")
-    values = np.asarray(input)
-    whole = np.sum(values)
-    found = []
-    for d in list(range(values.ndim)):
-        places = np.arange(values.shape[d]).reshape(
-            [-1 if e == d else 1 for e in range(values.ndim)]
-        )
-        found.append(np.sum(values * places) / whole)
-    return tuple(found)
