@@ -18,12 +18,14 @@ import numpy as np
 
 from distspmd.frontend.from_numpy import api  # noqa: F401 (it fills the registry)
 from distspmd.frontend.from_numpy.arithmetic import BUILDS
+from distspmd.frontend.from_numpy.functions.asking import SOLVERS
 from distspmd.frontend.from_numpy.functions.registry import (
     FUNCTIONS,
     METHODS,
     REFUSALS,
     REFUSED,
 )
+from distspmd.frontend.from_numpy.host.scipy_signatures import NAMES, OF_DISTRIBUTIONS, PLACES
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/numpy.md"
@@ -126,27 +128,29 @@ said of the others, with an error that has the source line.
   `float(...)` and `np.floor`, they are taken for real, and a run that has found others ends with
   a `TypeError` that names the line; `np.linalg.eig(a.astype(complex))` is complex always. Their
   `dtype` is refused.
-- **SciPy**: the functions of the table below are written out in NumPy, or are LAPACK's: they are
-  split over the ranks, and agree with SciPy but for rounding. **All others, and options that these
-  have not, are asked for while the program runs**: SciPy itself computes them, of whole arrays, on
-  a rank that has these. Objects (`cKDTree`, `ConvexHull`, `gaussian_kde`, `BSpline`,
-  `RBFInterpolator`, `Rotation`) are made where something is asked of them, of copies of what they
-  were given. What an answer consists of is found out by calls with other numbers when the program
-  is read; where its length is for the values to decide, it has to be known how long it is at most
-  (`find_peaks`, the corners of hulls, pairs of a tree, knots of splines). An answer of another
-  form, and an error of SciPy, end the program with what SciPy says. Texts and sets are no answers.
-  Solvers ask for functions of the program, which run on all ranks: `minimize` with its methods,
-  bounds, constraints and callback, `least_squares`, `curve_fit` with bounds, `root`,
-  `differential_evolution`, `dual_annealing`, `shgo`, `basinhopping`, `fmin_cg`, `fmin_powell`,
-  `fmin_l_bfgs_b`, `quad_vec`,
-  `dblquad`, `tplquad`, `nquad`, and `solve_ivp` with its methods, events and `dense_output`
-  (which integrates once more), of which at most 10,000 steps are kept without `t_eval`.
-- **SciPy, written out**: zeros and minima take the steps of SciPy as loops. Of what is known when
-  the program is read, as the coefficients of `scipy.signal.butter(4, 0.2)`, SciPy itself computes
-  every function, once. The results of tests and of minima have their numbers, but no texts.
-  `odeint`, `quad`, `fsolve`, `leastsq` and `minimize` take the steps of ODEPACK, QUADPACK, MINPACK
-  and BFGS; they give no warnings, and `odeint` ends with a `RuntimeError` where SciPy warns. Where
-  derivatives are found by differences, fits agree to the eight digits that these have.
+- **SciPy** itself computes what a program calls of it, but for what the table below names as
+  compiled, which agrees with SciPy but for rounding. Of what is known when the program is read, as
+  the coefficients of `scipy.signal.butter(4, 0.2)`, SciPy computes every function once.
+  - **By signature**: each rank calls SciPy on its block of the dimensions that the function does
+    not need whole. These are the functions of the table, along any dimensions that `axis=` or
+    `axes=` names, all universal functions of `scipy.special`, densities and quantiles of the
+    distributions of `scipy.stats`, and objects that are called at places (`CubicSpline`,
+    `interp1d`, `RegularGridInterpolator`, `cKDTree.query` and their like).
+  - **Whole**: all other functions, and calls in which no dimension is left, run on one rank that
+    has the arrays whole, which `explain` shows and a search prices. Objects (`cKDTree`,
+    `ConvexHull`, `gaussian_kde`, `RBFInterpolator`, `Rotation`) are made where something is asked
+    of them, of copies of what they were given.
+  - **Solvers** ask for functions of the program, which run on all ranks: those of the table. They
+    give no warnings and no texts; `odeint` ends with a `RuntimeError` where SciPy warns. Of
+    `solve_ivp` at most 10,000 steps are kept without `t_eval`, and `dense_output` integrates once
+    more.
+  - What an answer consists of is found out by calls with other numbers when the program is read;
+    where its length is for the values to decide, it has to be known how long it is at most
+    (`find_peaks`, `argrelextrema`, the corners of hulls, pairs of a tree, knots of splines). An
+    answer of another form, and an error of SciPy, end the program with what SciPy says. Texts and
+    sets are no answers.
+  - In a loop over elements a function that is not compiled is called for each of them; give it the
+    whole array. In a `distspmd.map` it is refused.
 - **Sparse matrices** are objects of programs, as their entries, or whole where entries are written
   one by one; they are no arguments and no results (`toarray()` is), and those that are
   made as csr, csc or coo matrices of arrays or entries have `data`, `indices`, `indptr` and `nnz`,
@@ -257,20 +261,37 @@ def _names_in_packages() -> Iterator[tuple[str, str]]:
 
 def _of_scipy() -> list[str]:
     """What there is of SciPy, by its packages."""
-    found: dict[str, list[str]] = {}
-    instead = []
-    for module, name in sorted(_names_in_packages()):
+    compiled: dict[str, set[str]] = {}
+    for module, name in _names_in_packages():
         full = _FULL.get(module, module)
-        if FUNCTIONS[module, name] in REFUSALS:
-            instead.append((f"{full}.{name}", REFUSED[module, name]))
-        else:
-            found.setdefault(full, []).append(f"`{name}`")
-    rows = [f"| `{module}` | {', '.join(names)} |" for module, names in sorted(found.items())]
-    lines = ["", "## `scipy`", "", "| package | works |", "|---|---|", *rows, ""]
-    if instead:
-        lines += ["| refused | instead |", "|---|---|"]
-        lines += [f"| `{name}` | {told} |" for name, told in instead]
+        if FUNCTIONS[module, name] not in REFUSALS and (module, name) not in _SOLVERS:
+            compiled.setdefault(full, set()).add(name)
+    split: dict[str, set[str]] = {}
+    for each in (*NAMES, *(name for name in PLACES if "interpolate." in name)):
+        module, _, name = f"scipy.{each}".rpartition(".")
+        split.setdefault(module, set()).add(name)
+    split["scipy.interpolate"] |= {n for n in PLACES if "Tree" not in n and "." not in n}
+    split["scipy.spatial"] = {n for n in PLACES if "." in n and "interpolate" not in n}
+    asking: dict[str, set[str]] = {"scipy.optimize": {"curve_fit"}}
+    for package, name in SOLVERS:
+        asking.setdefault(f"scipy.{package}", set()).add(name)
+    lines = ["", "## `scipy`", ""]
+    for title, found in (
+        ("compiled", compiled),
+        ("by signature", split),
+        ("asks for functions of the program", asking),
+    ):
+        lines += [f"| package | {title} |", "|---|---|"]
+        for module, names in sorted(found.items()):
+            kept = ", ".join(f"`{n}`" for n in sorted(names - _NO_FUNCTIONS))
+            lines += [f"| `{module}` | {kept} |"] if kept else []
+        lines.append("")
     return lines
+
+
+_SOLVERS = {("scipy.optimize", "curve_fit")}
+_NO_FUNCTIONS = {"()", *OF_DISTRIBUTIONS, "entropy", "mean", "median", "std", "var", "interval"}
+"""Methods of distributions, which are by signature."""
 
 
 def main() -> int:

@@ -76,7 +76,7 @@ def special_functions(x, y, m):
 def matrices(x, y, m):
     return (
         (linalg.expm(m), linalg.cosm(m), linalg.sqrtm(m), linalg.cholesky(m), linalg.polar(m)),
-        (linalg.lu(m), linalg.schur(m), linalg.qr(m, mode="r"), linalg.null_space(m * 0 + 1)),
+        (linalg.lu(m), linalg.schur(m), linalg.qr(m, mode="r"), linalg.pinvh(m)),
         (linalg.circulant(x), linalg.toeplitz(x[0]), linalg.solve(m, m)),
     )
 

@@ -61,7 +61,7 @@ def _eigh(
 ) -> Any:
     if type != 1 or b is not None:
         raise NotImplementedError("scipy.linalg.eigh of two matrices")
-    part = "L" if lower else "U"
+    part: Any = "L" if lower else "U"
     return np.linalg.eigvalsh(a, part) if eigvals_only else np.linalg.eigh(a, part)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from distspmd.frontend.from_numpy.functions.registry import CALLED, OTHERWISE, named
-from distspmd.frontend.from_numpy.host.scipy_signatures import METHODS
+from distspmd.frontend.from_numpy.host.scipy_signatures import OF_DISTRIBUTIONS
+from distspmd.frontend.from_numpy.kinds import has_data
 
 
 @named("scipy.stats", CALLED)
@@ -23,7 +24,7 @@ def _frozen(run: Any, distribution: Any, *given: Any, **named_: Any) -> Any:
 def _of_frozen(name: str) -> None:
     """Let a method of a distribution with its parameters be one of the distribution."""
 
-    @named("scipy.stats", name)
+    @named("scipy.stats", name, always=True)
     def handler(run: Any, owner: Any, *given: Any, **named_: Any) -> Any:
         if (inner := getattr(owner, "dist", None)) is not None:
             owner, given, named_ = inner, (*given, *owner.args), {**owner.kwds, **named_}
@@ -31,8 +32,11 @@ def _of_frozen(name: str) -> None:
             from scipy import stats  # type: ignore[import-untyped,unused-ignore]
 
             return run.functions[OTHERWISE](run, getattr(stats, name), [owner, *given], named_)
-        return run.functions[OTHERWISE](run, getattr(type(owner), name), [owner, *given], named_)
+        method = getattr(type(owner), name)
+        if not has_data((given, named_)):
+            return method(owner, *given, **named_)
+        return run.functions[OTHERWISE](run, method, [owner, *given], named_)
 
 
-for _name in (*METHODS, "entropy", "mean", "median", "std", "var", "interval"):
+for _name in (*OF_DISTRIBUTIONS, "entropy", "mean", "median", "std", "var", "interval"):
     _of_frozen(_name)

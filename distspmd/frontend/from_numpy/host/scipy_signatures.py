@@ -56,7 +56,8 @@ ROWS: dict[str, str] = {
         ndimage.binary_closing ndimage.binary_opening ndimage.binary_dilation
         ndimage.binary_erosion ndimage.binary_fill_holes
         stats.zscore stats.gzscore stats.rankdata stats.trimboth stats.trim1
-        stats.false_discovery_control integrate.cumulative_simpson special.softmax special.log_softmax""",
+        stats.false_discovery_control integrate.cumulative_simpson
+        special.softmax special.log_softmax""",
     "(b),(a),(axis)->(axis)": "signal.lfilter signal.filtfilt",
     "(s,c),(axis)->(axis)": "signal.sosfilt signal.sosfiltfilt",
     "(h),(axis)->(axis)": "signal.upfirdn",
@@ -121,7 +122,7 @@ NAMES: dict[str, Signature] = {
 """The signatures of functions."""
 
 _DISTRIBUTIONS = "scipy.stats._distn_infrastructure"
-METHODS = frozenset(
+OF_DISTRIBUTIONS = frozenset(
     ["pdf", "logpdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf", "pmf", "logpmf"]
 )
 """Methods of distributions that take numbers."""
@@ -134,7 +135,7 @@ def signature_of(called: Any) -> Signature | None:
     if isinstance(called, np.ufunc):
         numbers = [",".join(["()"] * count) for count in (called.nin, called.nout)]
         return Signature.of(called.signature or "->".join(numbers))
-    if getattr(called, "__module__", "") == _DISTRIBUTIONS and called.__name__ in METHODS:
+    if getattr(called, "__module__", "") == _DISTRIBUTIONS and called.__name__ in OF_DISTRIBUTIONS:
         return Signature.of("()->()")
     return NAMES.get(name_of(called))
 
