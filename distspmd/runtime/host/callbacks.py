@@ -112,19 +112,12 @@ def odeint(slope: Any, start: Any, times: Any, **options: Any) -> Any:
     Raises:
         RuntimeError: that it has.
     """
-    from scipy.integrate import (  # type: ignore[import-untyped,unused-ignore]
-        ODEintWarning,
-    )
-    from scipy.integrate import (
-        odeint as solve,
-    )
+    from scipy.integrate import odeint as solve  # type: ignore[import-untyped,unused-ignore]
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ODEintWarning)
-        try:
-            return solve(slope, start, times, **options)
-        except ODEintWarning as problem:
-            raise RuntimeError(str(problem)) from None
+    found, told = solve(slope, start, times, full_output=True, **options)
+    if not told["message"].startswith(("Integration successful", "Nothing was done")):
+        raise RuntimeError(told["message"])
+    return found
 
 
 def curve_fit(model: Any, count: int, x: Any, y: Any, **options: Any) -> Any:
