@@ -260,6 +260,8 @@ class PartitionedFunction(steps.Decorated):
             except DistSPMDError:
                 raise
             except Exception as problem:
+                if isinstance(error := getattr(problem, "error", None), Exception):
+                    raise error from None  # the function's own, in its first call
                 raise UnsupportedProgram(
                     f"{self.__name__} cannot be lowered: {type(problem).__name__}: {problem}"
                 ) from problem

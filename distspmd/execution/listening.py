@@ -60,17 +60,13 @@ class Answers:
     def tell(self, program: str, seconds: float) -> None:
         """Say which lines of a program Python has run, and what part of its time that was."""
         spent, self.seconds = self.seconds, {}
-        parts = [f"{lines}: {_percent(each, seconds)}" for lines, each in spent.items()]
-        if len(parts) == 1:
-            ((lines, each),) = spent.items()
-            share = _percent(each, seconds)
-            notice(f"{program}: {lines} run in Python on rank 0: {share} of the time", of=program)
-        else:
-            share = _percent(sum(spent.values()), seconds)
-            told = "; ".join(parts)
-            notice(
-                f"{program}: {share} of the time Python runs lines on rank 0 ({told})", of=program
-            )
+        numbers = [lines.partition(" ")[2] for lines in spent]
+        is_one = len(numbers) == 1 and "-" not in numbers[0]
+        told = f"line {numbers[0]} runs" if is_one else f"lines {', '.join(numbers)} run"
+        share = min(1.0, sum(spent.values()) / seconds) if seconds else 0.0
+        notice(
+            f"{program}: {told} in Python on rank 0: {share * 100:.0f} % of the time", of=program
+        )
 
     def take_reason(self) -> str:
         """What the library said, which is forgotten."""
@@ -106,7 +102,7 @@ class Answers:
             start = time.perf_counter()
             try:
                 call.run(arrays[: len(call.inputs)], targets)
-                if call.lines:
+                if call.tells:
                     spent = time.perf_counter() - start
                     self.seconds[call.lines] = self.seconds.get(call.lines, 0.0) + spent
                 return
@@ -118,10 +114,6 @@ class Answers:
         if self._after > _MOST_AFTER:
             sys.excepthook(type(self.error), self.error, self.error.__traceback__)
             os._exit(1)  # one rank alone, whose loop would never end
-
-
-def _percent(part: float, whole: float) -> str:
-    return f"{min(100.0, 100 * part / whole) if whole else 0:.0f} %"
 
 
 def _array(address: int, shape: tuple[int, ...], dtype: Any) -> Any:

@@ -198,3 +198,58 @@ ARGUMENTS: dict[Any, tuple[Any, ...]] = {
         (X, CODES),
     ),
 }
+
+
+class Unknown(Exception):
+    """An error of the user's."""
+
+
+def raising(x, codes):
+    y = np.sqrt(x)
+    names = {int(c): f"number {c}" for c in codes}
+    if len(names) < 12:
+        raise Unknown(f"{len(names)} names")
+    return y * len(names)
+
+
+def writing(x, codes, path: str = "none"):
+    with open(path, "a") as file:
+        total = file.write(f"{len(codes)}\n")
+    return x * total
+
+
+def writing_as_told(x, codes, path: str = "none"):
+    with open(path, "a") as file:
+        total: int = file.write(f"{len(codes)}\n")
+    return x * total
+
+
+def of_other_types(x, codes):
+    found = {}
+    for c in codes:
+        found[int(c)] = c
+    largest = np.array(sorted(found))
+    return x[0, 0] * largest
+
+
+def with_array_work(x, codes):
+    seen = {}
+    for k in range(len(x)):
+        x[k] = x[k] * 2.0
+        seen[int(codes[k % 5])] = k
+    return x * len(seen)
+
+
+def of_the_caller(x, table):
+    for v in x[0]:
+        table[str(v > 1.5)] = open
+    return x * 2.0
+
+
+def split(x, codes):
+    y = np.sqrt(x) + 1.0
+    seen = {}
+    for row in y:
+        for v in row:
+            seen[round(float(v), 2)] = seen.get(round(float(v), 2), 0) + 1
+    return y * len(seen)

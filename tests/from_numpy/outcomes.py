@@ -199,3 +199,14 @@ def counts(outcomes: list[Outcome]) -> str:
         f"{unsplit} of the right ones run only where some spaces are not split"
         + (f"; of {unseen} the values are not compared" if unseen else "")
     )
+
+
+def check_same(found: Any, expected: Any) -> None:
+    """Assert that two results are of the same types, with the same numbers up to their rounding."""
+    assert type(found) is type(expected), (found, expected)
+    if isinstance(expected, tuple | list):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            check_same(one, other)
+    else:
+        np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -13,14 +13,13 @@ begins with; it is settled when nothing new is found.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distspmd.frontend.from_numpy.host.preferred import for_python
+from distspmd.frontend.from_numpy.host.preferred import check_kind
 from distspmd.frontend.from_numpy.list_forms import (
     MIXED,
     UNKNOWN,
@@ -85,9 +84,7 @@ def decided_by_run(run: Any, value: Any) -> None:
         return
     known = run.tracer.born.get(id(value))
     if known is not None and known[0] is value and known[1] not in run.tracer.known_lists:
-        for kind in (dict, set, deque):
-            if isinstance(value, kind):
-                for_python(run, kind.__name__)
+        check_kind(run, type(value))
         raise DecidedByRun(known[1])
 
 

@@ -251,9 +251,8 @@ class Transcript:
             Refusal: always; the message has the line, with a caret.
         """
         more = "; a function that @distspmd.host marks runs in Python as it is"
-        is_of_python = what.endswith("is not covered")
-        refusal = Refusal(self.message(what + more * is_of_python))
-        refusal.is_of_python = is_of_python
+        refusal = Refusal(self.message(what + more * what.endswith("is not covered")))
+        refusal.is_of_python = what.partition(":")[0].endswith("is not covered")
         raise refusal
 
     def fail(

@@ -429,7 +429,8 @@ class HostCall:
         tree: of the call.
         function: if all that it gets are the inputs in their order.
         copies: whether it gets copies of them, which it may write to.
-        lines: of the program, of which the user is told; else empty.
+        lines: of the program, if it is no function.
+        tells: whether the user is told of them.
     """
 
     name: str
@@ -440,6 +441,7 @@ class HostCall:
     function: Callable[..., Any] | None
     copies: bool
     lines: str
+    tells: bool
 
     def run(self, inputs: Sequence[Any], targets: Sequence[Any]) -> None:
         """Call the function, and write what it returns.
@@ -465,6 +467,9 @@ class HostCall:
         try:
             write_answer(value, self.form, wanted, {})
         except ValueError as problem:
+            if self.lines:
+                told = f"{self.lines} run in Python: {problem}. Annotate what they give, or write"
+                raise ProgramValueError(f"{told} a function with @distspmd.host.") from None
             raise ProgramValueError(f"the host function {self.name}: {problem}.") from None
 
 
@@ -494,5 +499,6 @@ def host_call(text: bytes) -> HostCall:
         told["host"],
         function,
         told["copies"],
-        told["lines"] if told.get("tells") else "",
+        told.get("lines", ""),
+        told.get("tells", False),
     )

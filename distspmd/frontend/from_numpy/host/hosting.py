@@ -13,11 +13,12 @@ from distspmd.errors import ArgumentError, UnsupportedProgram
 from distspmd.frontend.from_numpy.host.region_calls import (
     NeedsObject,
     NeedsTrial,
+    RegionRefusal,
     Result,
     TooMuchWork,
 )
 from distspmd.frontend.from_numpy.host.regions import RETURNED, Hosted
-from distspmd.frontend.from_numpy.host.trials import HasEffects, Wanted, show
+from distspmd.frontend.from_numpy.host.trials import CallFails, HasEffects, Wanted, is_said, show
 from distspmd.frontend.from_numpy.host.work import Kinds
 from distspmd.frontend.from_numpy.transcript import AsksForGradients, EndsHere, Fails
 
@@ -120,10 +121,30 @@ def read_with_regions(read: Callable[[Hosting], SDFG], choice: str) -> SDFG:
     hosting = Hosting(choice, _CALLS[-1] if _CALLS else None, prefers=choice != "refuse")
     try:
         return _read(read, hosting)
-    except UnsupportedProgram:
-        if not hosting.has_preferred:
+    except UnsupportedProgram as problem:
+        if not hosting.has_preferred or isinstance(problem, TooMuchWork):
             raise
-    return _read(read, Hosting(choice, hosting.call, prefers=False))
+        with contextlib.suppress(UnsupportedProgram):  # then the first message says more
+            return _read(read, Hosting(choice, hosting.call, prefers=False))
+        raise
+
+
+def _try_out(hosting: Hosting, needed: NeedsTrial, first: UnsupportedProgram | None) -> None:
+    """Find out the types of what a region gives.
+
+    Raises:
+        UnsupportedProgram: they are not to be found out; with what was refused first.
+        CallFails: the function raises an error.
+    """
+    try:
+        hosting.try_out(needed)
+    except UnsupportedProgram as problem:
+        told = str(problem) if first is None else f"{first}\n{problem}"
+        raise UnsupportedProgram(told) from first
+    except Exception as problem:
+        if is_said(problem) or first is None:
+            raise CallFails(problem) from problem
+        raise first from problem
 
 
 def _read(read: Callable[[Hosting], SDFG], hosting: Hosting) -> SDFG:
@@ -134,19 +155,15 @@ def _read(read: Callable[[Hosting], SDFG], hosting: Hosting) -> SDFG:
         except NeedsObject as needed:  # noqa: PERF203 (a reading takes longer)
             hosting.files[needed.file].opaque.add((needed.line, needed.name))
         except NeedsTrial as needed:
-            try:
-                hosting.try_out(needed)
-            except UnsupportedProgram as problem:
-                told = str(problem) if first is None else f"{first}\n{problem}"
-                raise UnsupportedProgram(told) from first
-            except Exception as problem:
-                raise (first or problem) from problem
+            _try_out(hosting, needed, first)
         except TooMuchWork as refusal:
             told = f"{first}\n{refusal}" if first is not None else str(refusal)
-            raise UnsupportedProgram(told) from first
+            raise TooMuchWork(told) from first
         except UnsupportedProgram as refusal:
             first = first or refusal
             if hosting.choice == "refuse" or not hosting.take(refusal):
+                if refusal is not first and isinstance(refusal, RegionRefusal):
+                    raise UnsupportedProgram(f"{first}\n{refusal}") from None
                 raise first from None
     assert first is not None
     raise first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from distspmd.frontend.from_numpy.transcript import Refusal
@@ -16,6 +17,17 @@ PREFERRED: dict[str, str] = {
     "recursion": "calls of a function by itself, as often as the run decides",
 }
 """By names: what it is, in words."""
+
+
+def check_kind(run: Any, kind: type) -> None:
+    """Leave containers of the run to Python, but for lists.
+
+    Raises:
+        Refusal: Python runs what makes or changes one.
+    """
+    for each in (dict, set, deque):
+        if issubclass(kind, each):
+            for_python(run, each.__name__)
 
 
 def for_python(run: Any, construct: str) -> None:

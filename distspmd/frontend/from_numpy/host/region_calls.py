@@ -6,7 +6,7 @@ import ast
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import sympy
@@ -81,7 +81,11 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, _NUMBERS)
 
 
-class TooMuchWork(Refusal):
+class RegionRefusal(Refusal):
+    """Python does not run what it would have to."""
+
+
+class TooMuchWork(RegionRefusal):
     """Statements have array work that ranks could share, so that Python does not run them."""
 
 
@@ -127,11 +131,12 @@ def _check_work(run: Any, region: Region, lines: str) -> None:
     known = work.Outside.of(run.tracer.frames[-1].variables)
     operations = work.array_operations(region.statements, kinds, known)
     if work.is_too_much(operations):
-        raise TooMuchWork(
+        told = run.tracer.message(
             f"{lines} would run in Python on rank 0, with {operations:,.0f} elements of array work "
             "that all ranks could share. Write the array work in statements of its own, before or "
             "after what is for Python, or mark a function with @distspmd.host"
         )
+        raise TooMuchWork(told)
 
 
 class _RegionQuestion(Question):
@@ -185,6 +190,9 @@ class _RegionQuestion(Question):
         ]
         return values[0] if region.returns else tuple(values)
 
+    def _refuse(self, what: str) -> NoReturn:
+        raise RegionRefusal(self.run.tracer.message(what))
+
     # -- inputs ---------------------------------------------------------------------------------
 
     def _input(self, place: int, name: str) -> Any:
@@ -209,7 +217,7 @@ class _RegionQuestion(Question):
             Refusal: it is the caller's.
         """
         self._become_object(name)
-        self.run.tracer.refuse(
+        self._refuse(
             f"{self.lines} change {name!r}, which the program has got from outside: the change "
             "would be lost. Return it, or make it in the function"
         )
@@ -231,12 +239,12 @@ class _RegionQuestion(Question):
             return {"dict": [[k, self._tree(name, v)] for k, v in value.items()]}
         if isinstance(value, RunList | Closure | Undecided) or has_data(value):
             self._become_object(name)
-            self.run.tracer.refuse(f"{self.lines} run in Python, and read {name!r}")
+            self._refuse(f"{self.lines} run in Python, and read {name!r}")
         try:
             return {"fresh": pickled(value)}
         except Exception:  # whatever an object of the user raises
             self._become_object(name)
-            self.run.tracer.refuse(f"{self.lines} run in Python, and read {name!r}")
+            self._refuse(f"{self.lines} run in Python, and read {name!r}")
 
     # -- results --------------------------------------------------------------------------------
 
@@ -263,7 +271,7 @@ class _RegionQuestion(Question):
             raise NeedsTrial(region.file, region, name, self._untold(name, what))
         if found.is_object:
             if name == RETURNED:
-                self.run.tracer.refuse(
+                self._refuse(
                     f"{self.lines} run in Python, and return an object that is neither an array "
                     "nor a number: return arrays and numbers"
                 )

@@ -10,6 +10,7 @@ import contextlib
 import copy
 import inspect
 import io
+import linecache
 import random
 import sys
 import warnings
@@ -31,6 +32,29 @@ _NO_EFFECTS = {"os.listdir", "os.scandir", "os.walk", "os.fwalk", "socket.__new_
 
 class HasEffects(BaseException):
     """The run would do something that another run does again."""
+
+
+class CallFails(Exception):
+    """The call ends with an error that the program itself raises.
+
+    Attributes:
+        error: it.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def is_said(error: Exception) -> bool:
+    """Whether a statement of the user's raises an error, and no library."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return False
+    line = linecache.getline(trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+    return line.strip().startswith("raise")
 
 
 class _Done(BaseException):

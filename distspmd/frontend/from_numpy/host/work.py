@@ -64,6 +64,10 @@ class Kinds:
     def infer(self, statements: Sequence[ast.AST], outside: Outside) -> None:
         """Find variables that statements bind to what is computed of whole arrays."""
         assigned = [p for p in names.within(statements) if isinstance(p, ast.Assign)]
+        for part in names.within(statements):
+            if isinstance(part, ast.For) and isinstance(part.target, ast.Name):
+                rows = self.shapes.get(getattr(part.iter, "id", ""), ())[1:]
+                self.shapes |= {part.target.id: rows} if rows else {}
         before = -1
         while before != (before := len(self.shapes)):
             for each in assigned:
@@ -142,8 +146,6 @@ def array_work(node: ast.AST, kinds: Kinds, outside: Outside) -> bool:
         return _calls_work(node, kinds, outside)
     children = list(ast.iter_child_nodes(node))
     if isinstance(node, ast.For) and isinstance(node.iter, ast.Name):
-        if len(kinds.shape(node.iter.id)) > 1:
-            return True
         children.remove(node.iter)
     is_read = _is_array(node, kinds) and isinstance(getattr(node, "ctx", None), ast.Load)
     return is_read or any(array_work(part, kinds, outside) for part in children)
@@ -272,24 +274,24 @@ def _iterations(node: ast.For, kinds: Kinds) -> float:
 
 
 def _is_map(node: ast.For) -> bool:
-    """Whether the iterations of a loop could be run in parallel: each writes an element alone."""
-    index = names.bound_in([node.target])
-    plain = all(isinstance(s, ast.Assign | ast.AugAssign | ast.If) for s in node.body)
-    stores = [
-        part
+    """Whether a statement of a loop computes an element in each iteration, of no other variable."""
+    index, bound = names.bound_in([node.target]), names.bound_in(node.body)
+    return any(
+        isinstance(each, ast.Assign | ast.AugAssign)
+        and _is_element_of(each, index)
+        and not names.loads(each.value) & (bound - index)
         for each in node.body
-        for part in ast.walk(each)
-        if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store)
-    ]
-    calls = any(isinstance(p, ast.Call) for each in node.body for p in ast.walk(each))
-    numbers = names.bound_in(node.body)
-    return (
-        plain
-        and not calls
-        and not numbers
-        and bool(stores)
-        and all(names.loads(part.slice) <= index for part in stores)
     )
+
+
+def _is_element_of(node: ast.Assign | ast.AugAssign, index: set[str]) -> bool:
+    """Whether a statement writes an element at the index of a loop, by operators alone."""
+    target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
+    at = names.loads(target.slice) if isinstance(target, ast.Subscript) else set()
+    parts = (ast.BinOp, ast.UnaryOp, ast.Name, ast.Constant, ast.Subscript)
+    plain = (*parts, ast.operator, ast.unaryop, ast.expr_context)
+    is_plain = all(isinstance(part, plain) for part in ast.walk(node.value))
+    return bool(at) and at <= index and is_plain
 
 
 def is_too_much(operations: float) -> bool:

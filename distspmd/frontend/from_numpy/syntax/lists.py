@@ -14,6 +14,7 @@ import sympy
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine
 from distspmd.frontend.from_numpy.caught import is_taken, line_of_error
+from distspmd.frontend.from_numpy.host.preferred import check_kind
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.list_forms import (
     UNKNOWN,
@@ -169,6 +170,7 @@ def part_of(tracer: Tracer, column: View, first: Whole, end: Whole) -> View:
 
 def empty(run: Interpreter, site: Any, kind: type, count: Length, form: Any = None) -> RunList:
     """A list with room, of elements that are not written yet."""
+    check_kind(run, kind)
     tracer = run.tracer
     if tracer.straight is not None:
         tracer.straight.leave()
