@@ -114,7 +114,7 @@ def test_reading_a_program_runs_nothing_and_asks_for_annotations(tmp_path: Path)
 
 def test_what_a_trial_would_do_twice_is_refused(tmp_path: Path) -> None:
     path = str(tmp_path / "file")
-    with pytest.raises(UnsupportedProgram, match=r"annotate it .*it writes the file"):
+    with pytest.raises(UnsupportedProgram, match=r"(?s)annotate it .*it writes the file"):
         _program(hosted.writing)(hosted.X, hosted.CODES, path)
     assert not Path(path).exists()
     program = _program(hosted.writing_as_told)
