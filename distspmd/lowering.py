@@ -133,7 +133,7 @@ class FusedSpace:
 
 
 @dataclass(frozen=True)
-class Dwelling:
+class ContainerHome:
     """A container and the layout of its home."""
 
     data: str
@@ -262,7 +262,7 @@ class Lowering:
         written: containers that some space writes.
         machine: what messages and bytes were taken to cost.
         deterministic: whether results have the same bits on any number of ranks.
-        held: layout of each argument and result that the caller does not hold on rank 0.
+        argument_layouts: of each argument and result that the caller does not hold on rank 0.
         arguments: how the caller holds them, as :func:`distspmd.lower` is told.
         fused: iteration spaces that run in others, in program order.
         name: of the program.
@@ -270,7 +270,7 @@ class Lowering:
     """
 
     spaces: tuple[TiledSpace, ...]
-    homes: tuple[Dwelling, ...]
+    homes: tuple[ContainerHome, ...]
     memlets: tuple[PlannedMemlet, ...]
     fetches: tuple[PlannedMemlet, ...]
     symbols: dict[str, list[int]]
@@ -279,7 +279,7 @@ class Lowering:
     written: frozenset[str]
     machine: Machine = field(default_factory=Machine)
     deterministic: bool = False
-    held: Mapping[str, Layout] = field(default_factory=dict)
+    argument_layouts: Mapping[str, Layout] = field(default_factory=dict)
     arguments: Mapping[str, Holding] = field(default_factory=dict)
     fused: tuple[FusedSpace, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -319,7 +319,7 @@ class Lowering:
     @property
     def ranks(self) -> int:
         """Ranks that the program needs at least."""
-        held = (layout.ranks for layout in self.held.values())
+        held = (layout.ranks for layout in self.argument_layouts.values())
         return max(1, *(space.mesh.size for space in self.spaces), *held)
 
     @property
@@ -342,7 +342,7 @@ class Lowering:
         """What a user has asked of it: grids, what the caller holds, whether sums keep an order."""
         spaces = [space for space in self.spaces if space.chosen_by.reason is Reason.SCHEDULE]
         grids = tuple((space.name, space.parts) for space in spaces)
-        return grids, tuple(sorted(self.held)), self.deterministic
+        return grids, tuple(sorted(self.argument_layouts)), self.deterministic
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -110,7 +110,7 @@ def test_attention_ends_with_one_all_reduce_or_one_reduce_scatter(examples: dict
     assert summed.solution.cost.nbytes == (ranks - 1) * nbytes
     assert sum(map(summed.solution.plan.bound.received, range(ranks))) == nbytes
     assert (
-        str(lowering.held["__return"])
+        str(lowering.argument_layouts["__return"])
         == f"[{module.B}, {module.S // ranks}{{__i1}}{module.S}, {module.E}]"
     )
 

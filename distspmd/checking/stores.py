@@ -99,13 +99,13 @@ class Stores:
 
     def extents(self, name: str) -> tuple[int, ...] | None:
         """Extents of an array of the caller's; None where they are not known."""
-        if name in self.lowering.held:
-            return self.lowering.held[name].extents
+        if name in self.lowering.argument_layouts:
+            return self.lowering.argument_layouts[name].extents
         found = [self.on_ranks.numbers(extent) for extent in self.sdfg.arrays[name].shape]
         return None if any(f is None for f in found) else tuple(int(f[0]) for f in found)  # type: ignore[index]
 
     def _held_by_caller(self, name: str, extents: Sequence[int]) -> list[Box]:
-        layout = self.lowering.held.get(name)
+        layout = self.lowering.argument_layouts.get(name)
         if layout is not None:
             return [self.box(layout, rank) for rank in range(self.ranks)]
         nothing = intervals.empty(len(extents))

@@ -114,7 +114,7 @@ def perform_served(
 
 def _timed(program: Program, comm: Any, given: Arguments) -> tuple[Arguments, float]:
     """Arguments and results after a call, whole on rank 0, and the seconds that it took."""
-    held, mine = program.lowering.held, copy.deepcopy(given)
+    held, mine = program.lowering.argument_layouts, copy.deepcopy(given)
     shared: Arguments = comm.bcast({n: value for n, value in given.items() if n in held})
     for name, value in shared.items():
         if program.rank < held[name].ranks:

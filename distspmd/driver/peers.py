@@ -12,7 +12,7 @@ import time
 from contextlib import ExitStack, suppress
 
 from distspmd.driver import serve
-from distspmd.driver.said import Said
+from distspmd.driver.launcher_output import Said
 from distspmd.driver.wire import LostWire, Wire, accepted
 from distspmd.errors import LaunchError
 from distspmd.runtime.allocation import is_job
@@ -125,10 +125,12 @@ class Peers:
         with suppress(subprocess.TimeoutExpired):
             self._run.process.wait(_PATIENCE)
         self._said.finish()
-        if self._run.roll.problem:
-            return self._run.roll.problem
+        if self._run.attendance.problem:
+            return self._run.attendance.problem
         code = self._run.process.returncode
-        lost = [*self._run.roll.lost]  # in order: MPI may end others before its launcher knows
+        lost = [
+            *self._run.attendance.lost
+        ]  # in order: MPI may end others before its launcher knows
         gone.sort(key=lambda rank: lost.index(rank) if rank in lost else len(lost))
         return self._said.death(self.processes, gone, code)
 

@@ -70,7 +70,7 @@ class DrivenProgram(Program):
 
     def layout(self, name: str) -> Layout:
         """In which layout the ranks hold an argument or a result."""
-        return self.lowering.held.get(name) or super().layout(name)
+        return self.lowering.argument_layouts.get(name) or super().layout(name)
 
     def tile(self, name: str, array: NDArray[Any]) -> Any:
         """An argument in tiles on the ranks, as the program takes it."""
@@ -184,8 +184,11 @@ class DrivenProgram(Program):
         known = self.signature.parameters
         names = set(self.binding.names).intersection(known) if self.binding else set()
         alone = names.intersection(self.binding.without_memory) if self.binding else set()
-        self._refuse_lost(alone - self.lowering.held.keys())
-        layouts = {n: self.lowering.held[n] for n in sorted(names & self.lowering.held.keys())}
+        self._refuse_lost(alone - self.lowering.argument_layouts.keys())
+        layouts = {
+            n: self.lowering.argument_layouts[n]
+            for n in sorted(names & self.lowering.argument_layouts.keys())
+        }
         return Held(layouts, frozenset(alone))
 
     # -- what happened --------------------------------------------------------------------------
@@ -271,7 +274,7 @@ class DrivenExecutable:
         self._program, self._ranks = program, program.ranks
         self.is_open = True
         self._text = f"{program.signature.program}(...)"
-        held = lowering.held
+        held = lowering.argument_layouts
         signature = program.signature
         every = (*signature.parameters.values(), *signature.results)
         self._held = {p.position: held[p.name] for p in every if p.name in held}

@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from distspmd.driver.crier import Crier
+from distspmd.driver.command_channel import CommandChannel
 from distspmd.driver.line import LINE_BYTES, Line
 from distspmd.driver.memory import Segment
 from distspmd.driver.wire import Wire, connected
@@ -58,7 +58,7 @@ class Server:
         self.programs: dict[int, Any] = {}
         self.tiles: dict[int, Any] = {}
         self.segments: list[Segment] = []
-        self._wire, self._crier = wire, Crier(comm.Dup())
+        self._wire, self._crier = wire, CommandChannel(comm.Dup())
         self.line: Line | None = None
         self._ends = False
         from distspmd.driver.served import call_program

@@ -30,13 +30,13 @@ def build_for(
             "Call distspmd.lower(sdfg, schedule), and pass what it returns; another process saves "
             "that with lowering.save(...), and distspmd.load(...) reads it."
         )
-    held = {name: layout.ranks for name, layout in lowering.held.items()}
+    held = {name: layout.ranks for name, layout in lowering.argument_layouts.items()}
     if ranks < max(held.values(), default=1):
         name = max(held, key=held.__getitem__)
         raise ScheduleError(
-            f"{name!r} of {sdfg.name!r} is held in {lowering.held[name]} by {held[name]} ranks, "
-            f"but the communicator has {ranks}. Start at least {lowering.ranks} ranks "
-            f"(mpiexec -n {lowering.ranks}), or write a layout on fewer."
+            f"{name!r} of {sdfg.name!r} is held in {lowering.argument_layouts[name]} by "
+            f"{held[name]} ranks, but the communicator has {ranks}. Start at least "
+            f"{lowering.ranks} ranks (mpiexec -n {lowering.ranks}), or write a layout on fewer."
         )
     if ranks < lowering.ranks:
         largest = max(lowering.spaces, key=lambda space: space.mesh.size)

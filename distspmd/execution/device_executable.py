@@ -271,10 +271,6 @@ class DeviceExecutable(Executable):
         message = f"{self._name}: the device says: {error}."
         self.engine.end(self.engine.context, message.encode())
 
-    def staged_bytes(self) -> tuple[int, int]:
-        """Bytes of tiles that were copied from the device to the host so far, and back."""
-        return self._transport.nbytes() if self._transport else (0, 0)
-
     def _free(self) -> None:
         super()._free()
         for address in self._memory.values():

@@ -212,11 +212,11 @@ class Program(Closing):
         mine = set(self.binding.names) if self.binding and self.rank == 0 else set()
         mine &= known.keys()
         alone = mine.intersection(self.binding.without_memory) if self.binding else set()
-        held = self.lowering.held.keys()
+        held = self.lowering.argument_layouts.keys()
         told = sorted(mine & held), sorted(alone), sorted(alone - held)
         kept, alone, lost = self._agreement.bcast(told)
         self._refuse_lost(lost)
-        layouts = {name: self.lowering.held[name] for name in kept}
+        layouts = {name: self.lowering.argument_layouts[name] for name in kept}
         dtypes = {name: known[name].dtype for name in kept}
 
         def new_tile(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:

@@ -85,7 +85,7 @@ class Signature:
         for position, argument in enumerate(built.arguments, start=1):
             if argument.name in internal:
                 continue
-            layout = lowering.held.get(argument.name)
+            layout = lowering.argument_layouts.get(argument.name)
             extents = lowering.call_form.shapes.get(
                 argument.name, layout.extents if layout else argument.shape
             )

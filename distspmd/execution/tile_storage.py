@@ -39,7 +39,7 @@ def _title(memlet: PlannedMemlet) -> str:
 
 def _storages(memlet: PlannedMemlet, lowering: Lowering, rank: int) -> tuple[Storage, Storage]:
     extents = memlet.solution.plan.redistribution.source.extents
-    held = lowering.held.get(memlet.data)
+    held = lowering.argument_layouts.get(memlet.data)
     callers = Storage.of(held.box(rank) if held else intervals.whole(extents))
     return (
         _storage(memlet.source_tiles, rank) if memlet.source_tiles else callers,

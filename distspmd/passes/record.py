@@ -20,7 +20,7 @@ from distspmd.dace_compat.carried import carry
 from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import (
-    Dwelling,
+    ContainerHome,
     Graphs,
     Lowering,
     PlannedMemlet,
@@ -82,7 +82,7 @@ class RecordDecisions:
             written=frozenset(home.data for home in homes.values() if home.is_written),
             machine=compilation.machine,
             deterministic=compilation.deterministic,
-            held=_layouts_at_caller(homes, compilation.arguments),
+            argument_layouts=_layouts_at_caller(homes, compilation.arguments),
             arguments=dict(compilation.arguments),
             fused=compilation.fused,
             remarks=(*compilation.remarks, *remarks(compilation, work)),
@@ -171,8 +171,10 @@ def _asked(
     return asked_by(space, tiling.splits, tiling.parts, compilation.folded.get(space.name, {}))
 
 
-def _record_home(home: Home, dtype: np.dtype[Any], store: str) -> Dwelling:
-    return Dwelling(home.data, home.layout, home.at_caller, dtype, home.traffic, home.over, store)
+def _record_home(home: Home, dtype: np.dtype[Any], store: str) -> ContainerHome:
+    return ContainerHome(
+        home.data, home.layout, home.at_caller, dtype, home.traffic, home.over, store
+    )
 
 
 def _record_move(movement: Movement, solutions: Mapping[Redistribution, Solution]) -> PlannedMemlet:

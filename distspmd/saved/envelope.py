@@ -74,11 +74,6 @@ def unwrap(content: bytes) -> dict[str, bytes]:
     return found
 
 
-def is_lowered_program(content: bytes) -> bool:
-    """Whether bytes, or the first of them, are those of a lowered program."""
-    return content.startswith(FIRST_LINE)
-
-
 def _checksum(head: Mapping[str, Any], body: bytes) -> str:
     digest = hashlib.sha256(json.dumps(dict(head), sort_keys=True).encode())
     digest.update(body)

@@ -65,13 +65,6 @@ def common(a: Stack, b: Stack) -> Counts:
     return found
 
 
-def cropped(bounds: Stack, boxes: Stack) -> Stack:
-    """Each box within one box for each pair of candidates: (boxes, candidates, ranks, dims, 2)."""
-    low = np.maximum(bounds[None, ..., 0], boxes[:, None, None, :, 0])
-    high = np.minimum(bounds[None, ..., 1], boxes[:, None, None, :, 1])
-    return emptied(np.stack([low, np.maximum(high, low)], axis=-1))
-
-
 def common_with_one(bounds: Stack, boxes: Stack) -> Counts:
     """Elements that each box has in common with one box: (boxes, candidates, ranks)."""
     different, of = distinct(boxes)
@@ -96,14 +89,3 @@ def different_tiles(bounds: NDArray[np.int64]) -> NDArray[np.int64]:
     packed = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1])))
     _, first = np.unique(packed.reshape(-1), return_index=True)
     return held[np.sort(first)]
-
-
-def different_sides(bounds: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """The different intervals of tiles along each dimension, in the order of their begins."""
-    found = []
-    for d in range(bounds.shape[1]):
-        low, high = bounds[:, d, 0], bounds[:, d, 1]
-        past = int(high.max(initial=0)) + 1
-        keys = np.unique(low * past + high)
-        found.append(np.stack([keys // past, keys % past], axis=1))
-    return found

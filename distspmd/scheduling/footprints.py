@@ -27,7 +27,6 @@ from distspmd.analysis.rank_boxes import names_in
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.errors import UnsupportedProgram
-from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.schedule import Grid
 from distspmd.scheduling import boxes
@@ -425,10 +424,3 @@ def partial_parameters(use: Use) -> frozenset[str]:
     """Parameters along which ranks hold operands of one element, of a use on the small grid."""
     partial = use.layout.partial
     return frozenset(partial.axes or use.layout.mesh.names) if partial else frozenset()
-
-
-def layout_of(mesh: Mesh, extents: Sequence[int], bounds: NDArray[np.int64]) -> Layout:
-    """The layout with these boxes."""
-    return Layout.of_boxes(
-        mesh, tuple(extents), [tuple((lo, hi) for lo, hi in box) for box in bounds.tolist()]
-    )

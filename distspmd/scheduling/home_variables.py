@@ -25,8 +25,8 @@ from distspmd.placement.phases import (
     loops_of,
     runs_more_often,
 )
+from distspmd.scheduling.container_choices import ChoiceCost, ContainerChoice, UseArrays
 from distspmd.scheduling.costs import Costs
-from distspmd.scheduling.dwellings import Dwelling, Settled, UseArrays
 
 _SURELY = 1 - 1e-6
 """Of a time: what is below that is less for other reasons than rounding."""
@@ -82,7 +82,7 @@ class HomeVariable:
     """The layouts of a container, and what they cost with each candidate of each of its uses.
 
     Attributes:
-        dwelling: what it could live in.
+        container_choice: what it could live in.
         own: what each layout costs by itself.
         pairs: what each costs with candidates of a space, for the uses that have no other home.
         stage: the loop, of a home in a loop.
@@ -91,7 +91,7 @@ class HomeVariable:
         is_twofold: whether its first choices are layouts without a copy, and then those of a copy.
     """
 
-    dwelling: Dwelling
+    container_choice: ContainerChoice
     own: Costs
     pairs: list[tuple[str, Costs]]
     stage: Stage | None = None
@@ -100,17 +100,20 @@ class HomeVariable:
     is_twofold: bool = False
 
     @classmethod
-    def of(cls, dwelling: Dwelling, stages: Sequence[Stage], is_limited: bool) -> HomeVariable:
+    def of(
+        cls, container_choice: ContainerChoice, stages: Sequence[Stage], is_limited: bool
+    ) -> HomeVariable:
         """The home of a container, with those that it may have in loops.
 
         Args:
-            dwelling: what it could live in.
+            container_choice: what it could live in.
             stages: the loops.
             is_limited: whether memory is.
         """
-        pairs = {id(use): (use.space, dwelling.pair(use)) for use in dwelling.uses}
+        pairs = {id(use): (use.space, container_choice.pair(use)) for use in container_choice.uses}
         copying = {
-            written: dwelling.copying(written) for written in {each.is_written for each in stages}
+            written: container_choice.copying(written)
+            for written in {each.is_written for each in stages}
         }
 
         def variable(
@@ -123,11 +126,11 @@ class HomeVariable:
             twofold = is_limited and stage is not None
             inner = tuple(variable(part, part.uses, twofold) for part in parts)
             if stage is None:
-                return cls(dwelling, dwelling.own(), own, parts=inner)
+                return cls(container_choice, container_choice.own(), own, parts=inner)
             link = copying[stage.is_written] * stage.times
             return cls(
-                dwelling,
-                Costs.none((len(dwelling.lodgings) * (1 + twofold),)),
+                container_choice,
+                Costs.none((len(container_choice.candidates) * (1 + twofold),)),
                 [(name, costs.repeated(1 + twofold)) for name, costs in own],
                 stage,
                 _twofold(link, around) if twofold else link,
@@ -135,18 +138,21 @@ class HomeVariable:
                 twofold,
             )
 
-        return variable(None, dwelling.uses)
+        return variable(None, container_choice.uses)
 
     @property
     def volumes(self) -> NDArray[np.float64]:
         """Bytes of the largest tile, of each choice."""
-        layouts = self.dwelling.layouts.largest.astype(np.float64) * self.dwelling.itemsize
+        layouts = (
+            self.container_choice.layouts.largest.astype(np.float64)
+            * self.container_choice.itemsize
+        )
         return np.concatenate([np.zeros_like(layouts), layouts]) if self.is_twofold else layouts
 
     @property
     def name(self) -> str:
         """How a schedule names it."""
-        return self.dwelling.data if self.stage is None else str(self.stage.name)
+        return self.container_choice.data if self.stage is None else str(self.stage.name)
 
     @property
     def family(self) -> list[HomeVariable]:
@@ -155,7 +161,7 @@ class HomeVariable:
 
     def given(
         self, chosen_of: Sequence[int], chosen: Mapping[str, int], around: int | None = None
-    ) -> list[Settled]:
+    ) -> list[ChoiceCost]:
         """What one layout of each of the family costs, which a schedule gives.
 
         Args:
@@ -171,34 +177,34 @@ class HomeVariable:
         if around is not None:
             seconds += float(self.link.seconds[choice, around])
             nbytes += float(self.link.nbytes[choice, around])
-        count = len(self.dwelling.lodgings)
-        tiles = self.dwelling.layouts[[choice % count]]
+        count = len(self.container_choice.candidates)
+        tiles = self.container_choice.layouts[[choice % count]]
         is_apart = choice >= count if self.is_twofold else choice != around
-        tile = int(tiles.largest[0]) * self.dwelling.itemsize * is_apart
-        found = [Settled(seconds, nbytes, tile, tiles, is_given=is_apart)]
+        tile = int(tiles.largest[0]) * self.container_choice.itemsize * is_apart
+        found = [ChoiceCost(seconds, nbytes, tile, tiles, is_given=is_apart)]
         for part in self.parts:
             size = len(part.family)
             found += part.given(rest[:size], chosen, choice)
             rest = rest[size:]
         return found
 
-    def settled(
+    def cost_of(
         self, chosen_of: Sequence[int], chosen: Mapping[str, int], is_limited: bool
-    ) -> list[Settled]:
+    ) -> list[ChoiceCost]:
         """What the family costs: what is chosen, or the one home that the lowering would choose.
 
         Args:
             chosen_of, chosen: as of :meth:`given`.
             is_limited: whether memory is, so that what is chosen stays where it takes less of it.
         """
-        own, given = self.dwelling.settled(chosen), self.given(chosen_of, chosen)
+        own, given = self.container_choice.cost_of(chosen), self.given(chosen_of, chosen)
         better = sum(each.seconds for each in given) < _SURELY * own.seconds
         smaller = sum(each.tile for each in given) < own.tile
         if better or (is_limited and smaller):
             return given
         # a lowering may let loops work on copies, unless it is told where the container lives
         alone = replace(own, is_given=bool(self.parts) and own.nbytes > 0)
-        nothing = Settled(0.0, 0.0, 0, own.tiles)
+        nothing = ChoiceCost(0.0, 0.0, 0, own.tiles)
         return [alone, *[nothing] * (len(self.family) - 1)]
 
     def table(self, of: str, candidates: int, chosen: Mapping[str, int]) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ from distspmd.plans.machine import Machine
 from distspmd.schedule import Grid, Holding
 from distspmd.scheduling import boxes
 from distspmd.scheduling.columns import Columns
-from distspmd.scheduling.dwellings import Axes, Dwelling, Key, Settled, UseArrays
+from distspmd.scheduling.container_choices import Axes, ChoiceCost, ContainerChoice, Key, UseArrays
 from distspmd.scheduling.footprints import (
     Candidate,
     Footprint,
@@ -269,10 +269,10 @@ class Model:
         )
         if key in self._dwellings and not stages:
             like = self._dwellings[key]
-            twin = like.dwelling.renamed(data, uses)
+            twin = like.container_choice.renamed(data, uses)
             pairs = [(use.space, costs) for use, (_, costs) in zip(uses, like.pairs, strict=True)]
             return HomeVariable(twin, like.own, pairs)
-        dwelling = Dwelling(
+        container_choice = ContainerChoice(
             data,
             program.itemsizes[data],
             extents,
@@ -283,7 +283,7 @@ class Model:
             program.machine,
             groups=[stage.uses for stage in stages],
         )
-        self._dwellings[key] = HomeVariable.of(dwelling, stages, self.capacity is not None)
+        self._dwellings[key] = HomeVariable.of(container_choice, stages, self.capacity is not None)
         return self._dwellings[key]
 
     def _caller(self, data: str, kind: Holding, extents: tuple[int, ...]) -> Tiles:
@@ -346,12 +346,18 @@ class Model:
         ]
         near: list[list[tuple[int, Any]]] = [[] for _ in range(first + len(self.homes))]
         for number, home in enumerate(self.homes):
-            own.append((id(home.own), home.dwelling.caller is None, home.dwelling.is_distributed))
+            own.append(
+                (
+                    id(home.own),
+                    home.container_choice.caller is None,
+                    home.container_choice.is_distributed,
+                )
+            )
             for name, costs in home.pairs:  # uses that are alike share their costs
                 near[first + number].append((self.numbers[name], id(costs)))
                 near[self.numbers[name]].append((first + number, id(costs)))
         whole = [not any(map(_splits, space.candidates)) for space in self.spaces]
-        whole += [home.dwelling.is_whole for home in self.homes]
+        whole += [home.container_choice.is_whole for home in self.homes]
         return tied_variables(own, near, REACH, whole)
 
     def forbid(self, number: int, choice: int) -> None:
@@ -378,7 +384,7 @@ class Model:
         self.__dict__.pop("problem", None)
         return bool(self.least_loads.max(initial=0) <= capacity)
 
-    def settled(self, chosen: Sequence[int]) -> list[Settled]:
+    def cost_of(self, chosen: Sequence[int]) -> list[ChoiceCost]:
         """What the homes cost for choices of all spaces and homes.
 
         The home is the one that the lowering chooses by itself, by bytes, unless that of the
@@ -386,10 +392,10 @@ class Model:
         """
         by_name = {space.name: chosen[number] for number, space in enumerate(self.spaces)}
         numbers = {id(home): number for number, home in enumerate(self.homes, len(self.spaces))}
-        found: list[Settled] = []
+        found: list[ChoiceCost] = []
         for home in (home for home in self.homes if home.stage is None):
             chosen_of = [chosen[numbers[id(member)]] for member in home.family]
-            found += home.settled(chosen_of, by_name, is_limited=self.capacity is not None)
+            found += home.cost_of(chosen_of, by_name, is_limited=self.capacity is not None)
         return found
 
     @property
@@ -418,12 +424,12 @@ class Model:
         sdfg = self.program.compilation.sdfg
         if home.stage is not None:
             return self._extent_of(home.stage.loop)
-        if not sdfg.arrays[home.dwelling.data].transient:
+        if not sdfg.arrays[home.container_choice.data].transient:
             return 0, len(self.spaces)
-        at = [self.numbers[use.space] for use in home.dwelling.uses]
+        at = [self.numbers[use.space] for use in home.container_choice.uses]
         begin, end = min(at), max(at) + 1
         # in a loop what one iteration leaves is there for the next
-        for use in home.dwelling.uses:
+        for use in home.container_choice.uses:
             region = self.program.footprints[use.space].space.state.parent_graph
             if region is not sdfg:
                 own = self._extent_of(region)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from distspmd.analysis.control_values import is_control_value, runs_once
-from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.work import Work
 from distspmd.layouts.mesh import Mesh
 from distspmd.plans.machine import Machine
@@ -180,8 +179,3 @@ def _best(
         return list(given)
     order = np.argsort(scores.of(footprint, mesh, given), kind="stable")
     return [given[place] for place in order[:most]]
-
-
-def is_splittable(space: IterationSpace) -> bool:
-    """Whether several ranks could share the iterations of a space."""
-    return any(count > 1 for count in candidates.iterations(space))

@@ -17,7 +17,7 @@ from distspmd.passes.deal_blocks import asked_by
 from distspmd.schedule import Grid, OnMesh, Schedule
 from distspmd.scheduling.candidates import coarsened
 from distspmd.scheduling.columns import Columns
-from distspmd.scheduling.dwellings import Dwelling, Settled
+from distspmd.scheduling.container_choices import ChoiceCost, ContainerChoice
 from distspmd.scheduling.footprints import Candidate, Tilings
 from distspmd.scheduling.model import Model
 from distspmd.scheduling.tiles import Tiles
@@ -219,7 +219,7 @@ def found_on(model: Model, solution: Solution, ranks: int) -> SearchResult:
     spaces, first = model.spaces, len(model.spaces)
     picked = [space.candidates[chosen[number]] for number, space in enumerate(spaces)]
     compute = sum(float(s.seconds[chosen[n]]) for n, s in enumerate(spaces))
-    homes = model.settled(chosen)
+    homes = model.cost_of(chosen)
     communication = sum(home.seconds for home in homes)
     mesh, splits = coarsened(model.mesh, [pick for pick in picked if isinstance(pick, tuple)])
     rest, loads = iter(splits), _loads(model, chosen, homes)
@@ -229,14 +229,16 @@ def found_on(model: Model, solution: Solution, ranks: int) -> SearchResult:
         if space.name in model.program.compilation.named:
             schedule[space.name] = _on_mesh(model, space.name, mesh, own)
     given = {
-        home.name: _layout(home.dwelling, settled.tiles, mesh, model.mesh)
+        home.name: _layout(home.container_choice, settled.tiles, mesh, model.mesh)
         for home, settled in zip(model.homes, homes, strict=True)
         if settled.is_given
     }
     by_name = {space.name: chosen[number] for number, space in enumerate(spaces)}
     moving: dict[str, float] = {}
     for home, settled in zip(model.homes, homes, strict=True):
-        moving[home.dwelling.data] = moving.get(home.dwelling.data, 0.0) + settled.seconds
+        moving[home.container_choice.data] = (
+            moving.get(home.container_choice.data, 0.0) + settled.seconds
+        )
     return SearchResult(
         Schedule(schedule, homes=given),
         ranks,
@@ -254,10 +256,10 @@ def found_on(model: Model, solution: Solution, ranks: int) -> SearchResult:
     )
 
 
-def _layout(dwelling: Dwelling, home: Tiles, *meshes: Mesh) -> Layout:
+def _layout(container_choice: ContainerChoice, home: Tiles, *meshes: Mesh) -> Layout:
     """The layout of some tiles on the first of the meshes whose axes split them."""
     bounds = home.bounds[0]
-    found = [Layout.of_bounds(mesh, dwelling.extents, bounds) for mesh in meshes]
+    found = [Layout.of_bounds(mesh, container_choice.extents, bounds) for mesh in meshes]
     return next((layout for layout in found if layout.splits is not None), found[0])
 
 
@@ -282,7 +284,7 @@ def _on_mesh(model: Model, name: str, mesh: Mesh, candidate: Candidate) -> OnMes
     return OnMesh(mesh, asked)
 
 
-def _loads(model: Model, chosen: Sequence[int], homes: Sequence[Settled]) -> list[int]:
+def _loads(model: Model, chosen: Sequence[int], homes: Sequence[ChoiceCost]) -> list[int]:
     """Bytes that live on the busiest rank as each space runs."""
     change = np.zeros(len(model.spaces) + 1)
     for usage in model.usages:

@@ -399,7 +399,7 @@ def _check_memory(model: Model) -> None:
     space, first = model.spaces[at], len(model.spaces)
     living = sorted(
         (
-            (float(amount), model.homes[usage.variable - first].dwelling.data)
+            (float(amount), model.homes[usage.variable - first].container_choice.data)
             for usage, amount in zip(model.usages, least, strict=True)
             if usage.variable >= first and usage.begin <= at < usage.end
         ),

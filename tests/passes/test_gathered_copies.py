@@ -88,7 +88,7 @@ def test_what_nobody_writes_is_shared_out_and_gathered_where_it_is_read() -> Non
     sdfg, lowering = lowered(there, "gathered")
     assert (gathers(lowering), len(copies(sdfg))) == (["a", "b", "c"], 1)
     for name in WEIGHTS:
-        tiles = lowering.held[name]
+        tiles = lowering.argument_layouts[name]
         assert covers_all(tiles)
         assert are_disjoint(tiles.bounds)
 

@@ -69,7 +69,7 @@ def test_the_layout_of_a_result_is_in_schedules_and_their_files(tmp_path: Path) 
     lowering.schedule.save(tmp_path / "schedule.yaml")
     loaded = distspmd.Schedule.load(tmp_path / "schedule.yaml")
     assert loaded.arguments == {"__return": layout}
-    assert distspmd.lower(product, loaded).held == {"__return": layout}
+    assert distspmd.lower(product, loaded).argument_layouts == {"__return": layout}
     lowering.save(tmp_path / "product.lowered")
     assert distspmd.load(tmp_path / "product.lowered").held == {"__return": layout}
 
@@ -79,7 +79,7 @@ def test_a_search_counts_what_a_layout_of_the_caller_costs() -> None:
     found = distspmd.lower(product, ranks=4, results=layout)
     told = distspmd.explain(found)
     assert found.ranks == 4
-    assert found.held == {"__return": layout}
+    assert found.argument_layouts == {"__return": layout}
     assert told.seconds <= distspmd.explain(distspmd.lower(product, {}, results=layout)).seconds
     with pytest.raises(ArgumentError, match="has layouts on 4 ranks, but ranks=2"):
         distspmd.lower(product, ranks=2, results=layout)

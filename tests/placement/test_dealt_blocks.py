@@ -215,5 +215,5 @@ def test_layouts_of_dealt_arguments_say_how_they_are_folded():
         mesh={"x": 3},
         arguments={"x": "distributed"},
     )
-    assert lowering.held["x"] == Layout.parse("[4, 1{x}3, 2]", Mesh(x=3))
+    assert lowering.argument_layouts["x"] == Layout.parse("[4, 1{x}3, 2]", Mesh(x=3))
     assert lowering.call_form.shapes == {"x": (24,), "__return": (24,)}

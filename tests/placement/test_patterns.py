@@ -193,11 +193,11 @@ def test_presets_print_as_the_patterns_that_they_are(named):
 
 def test_presets_say_how_parameters_are_held(named):
     lowering = distspmd.lower(copy.deepcopy(named), megatron(2))
-    assert set(lowering.held) == {"w", "v"}
+    assert set(lowering.argument_layouts) == {"w", "v"}
     moved = {m.data for m in lowering.memlets if m.solution.cost.nbytes}
     assert moved == {"x", "__return"}
     other = distspmd.lower(copy.deepcopy(named), megatron(2), arguments={"w": "root"})
-    assert set(other.held) == {"v"}
+    assert set(other.argument_layouts) == {"v"}
     assert fsdp(2).held["parameters"] == zero(3, 2).held["parameters"] == "gathered"
     assert zero(1, 2).held["parameters"] == "replicated"
 

@@ -183,11 +183,11 @@ def communicators() -> None:
 
 def threads() -> None:
     """While a thread of rank 0 waits in a call, another one is refused."""
-    standing = Agreement.of(comm).standing
+    rank_state = Agreement.of(comm).rank_state
     refused = []
 
     def late() -> None:
-        while standing.came == standing.met:
+        while rank_state.came == rank_state.met:
             time.sleep(0.01)
         with pytest.raises(ArgumentError, match=r"in one thread, and .* in another one"):
             move(columns)()

@@ -119,7 +119,7 @@ def check_values_from_outside() -> None:
 
 
 def check_tiles() -> None:
-    layout = doubled.lower().held["x"]
+    layout = doubled.lower().argument_layouts["x"]
     box = layout.box(comm.rank)[0]
     x, y = whole(10)[slice(*box)].copy(), np.zeros(box[1] - box[0])
     doubled(x=x, y=y)

@@ -51,14 +51,14 @@ def test_containers_that_are_used_alike_share_what_their_homes_cost() -> None:
     run_passes(compilation, stop_after="align-maps")
     compilation.spaces = as_tiled(compilation.spaces)
     homes = {
-        home.dwelling.data: home
+        home.container_choice.data: home
         for home in Model(Program.of(compilation), candidates.mesh_of(4), {}).homes
     }
     for gradient, state in (("g1", "m1"), ("g2", "m2")):
         assert homes[gradient].own is not homes[state].own
     moments = (homes["m1"], homes["s1"])
     assert moments[0].own is moments[1].own
-    uses = zip(*(home.dwelling.uses for home in moments), strict=True)
+    uses = zip(*(home.container_choice.uses for home in moments), strict=True)
     assert all(a.tiles is b.tiles for a, b in uses)
 
 
@@ -101,6 +101,6 @@ def test_layers_that_share_a_number_are_tied() -> None:
     model = Model(Program.of(compilation), candidates.mesh_of(4), {}, is_tied=True)
     tied = {model.spaces[v].name for group in model._ties() for v in group if v < len(model.spaces)}
     assert len(tied) == len(model.spaces) == 5
-    (rate,) = [home for home in model.homes if home.dwelling.data == "rate"]
+    (rate,) = [home for home in model.homes if home.container_choice.data == "rate"]
     assert len(rate.pairs) == 5
     assert len({id(costs) for _, costs in rate.pairs}) == 1

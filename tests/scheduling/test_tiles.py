@@ -119,8 +119,8 @@ def test_a_search_keeps_few_columns_of_many_ranks() -> None:
     run_passes(compilation, stop_after="align-maps")
     compilation.spaces = as_tiled(compilation.spaces)
     model = Model(Program.of(compilation), candidates.mesh_of(1024), {})
-    columns = model.homes[0].dwelling.columns
-    held = sum(len(home.dwelling.lodgings) for home in model.homes)
+    columns = model.homes[0].container_choice.columns
+    held = sum(len(home.container_choice.candidates) for home in model.homes)
     kept = columns.whole(-1)  # the next number
     assert kept < 3 * held
     assert distspmd.search(chain(4096), 1024, machine=Machine()).is_split

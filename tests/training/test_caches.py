@@ -60,7 +60,7 @@ def test_a_cache_is_split_and_does_not_move(preset: str, cut: str, length: int) 
         build(), torch.zeros(BATCH, length, dtype=torch.long), torch.arange(length)
     )
     lowering = distspmd.lower(sdfg, PRESETS[preset](2))
-    assert [str(lowering.held[name]) for name in ("k", "v")] == [cut, cut]
+    assert [str(lowering.argument_layouts[name]) for name in ("k", "v")] == [cut, cut]
     assert not {m.data for m in lowering.memlets} & {"k", "v"}
 
 

@@ -31,11 +31,6 @@ Build = Callable[..., Expression]
 FLOAT32 = np.dtype(np.float32)
 
 
-def real_constant(value: float, like: DType) -> Constant:
-    """A real number beside an expression."""
-    return Constant(value, like)
-
-
 def _square(a: Expression) -> Expression:
     return apply("multiply", a, a)
 

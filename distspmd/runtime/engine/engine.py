@@ -99,7 +99,7 @@ class Engine(Closing):
         movements = Movements([name for name, *_ in plans], found)
         self._library.distspmd_use_movements(self.context, _pointer_to(movements.numbers))
         self._movements = movements
-        self._agreement.standing.movements.append(movements)
+        self._agreement.rank_state.movements.append(movements)
         self.single_copies = 0
         """Number of steps that copy out of memory that the ranks share."""
         self.copies_in_out = 0
@@ -300,7 +300,7 @@ class Engine(Closing):
     def close(self) -> None:
         """Free the communicators and buffers; all ranks call it together."""
         if self.context:
-            self._agreement.standing.movements.remove(self._movements)
+            self._agreement.rank_state.movements.remove(self._movements)
             context, self.context = self.context, 0
             self._library.distspmd_destroy(context)
             self._scratch = None

@@ -1,4 +1,4 @@
-"""The roll of a launch: which ranks have come, on which host, and which of them ended well.
+"""The attendance of a launch: which ranks have come, on which host, and which of them ended well.
 
 The code of mpiexec does not tell: where a node is lost with all that runs on it, that of Open MPI 5
 ends with 0. So each rank tells the launcher itself that it begins and that its program has come to
@@ -26,7 +26,7 @@ from pathlib import Path
 from distspmd.runtime.watch.board import process
 from distspmd.runtime.watch.rank_state import ranks_text
 
-VARIABLE = "DISTSPMD_ROLL"
+VARIABLE = "DISTSPMD_ATTENDANCE"
 """The variable that tells ranks where to report: the port, the secret, the host, its addresses."""
 
 COMES, ENTERS, LEAVES, ENDS, BECOMES = "comes", "enters", "leaves", "ends", "becomes"
@@ -43,7 +43,7 @@ _MOST_BYTES = 1024
 _QUEUE = 4096
 
 
-class Roll:
+class Attendance:
     """What the ranks of a launch have told.
 
     Attributes:
@@ -66,7 +66,9 @@ class Roll:
         self._listening = _listener()
         self._ears = selectors.DefaultSelector()
         self._ears.register(self._listening, selectors.EVENT_READ)
-        self._thread = threading.Thread(target=self._listen, name="distspmd-roll", daemon=True)
+        self._thread = threading.Thread(
+            target=self._listen, name="distspmd-attendance", daemon=True
+        )
         self._thread.start()
 
     @property
@@ -265,13 +267,13 @@ class _Speaker:
 
 
 @contextmanager
-def called_roll(ranks: int) -> Iterator[Roll]:
-    """A roll that is open as long as ranks run."""
-    roll = Roll(ranks)
+def taken_attendance(ranks: int) -> Iterator[Attendance]:
+    """The attendance of a launch, which is taken as long as ranks run."""
+    attendance = Attendance(ranks)
     try:
-        yield roll
+        yield attendance
     finally:
-        roll.close()
+        attendance.close()
 
 
 def _nothing() -> None:

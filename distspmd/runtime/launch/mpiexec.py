@@ -29,7 +29,7 @@ from distspmd.runtime import guard
 from distspmd.runtime.allocation import OVERSUBSCRIBE, check_launch, cores_of_rank, is_job
 from distspmd.runtime.compilers.toolchain import MPI, find_mpi, home, tool_path
 from distspmd.runtime.launch.attendance import VARIABLE as ROLL
-from distspmd.runtime.launch.attendance import Roll, called_roll
+from distspmd.runtime.launch.attendance import Attendance, taken_attendance
 from distspmd.runtime.launch.banners import errors_without_banners, without_banners
 from distspmd.runtime.launch.mpi_settings import OF_WHEEL
 from distspmd.runtime.shared_memory.segments import placed_segments
@@ -133,7 +133,7 @@ class Running:
         process: what has started the ranks; it ends when all of them have.
         begun: when, on the clock that never goes back.
         mpi: whose ranks they are.
-        roll: which of them have come and ended.
+        attendance: which of them have come and ended.
         memory: where what they share lies.
     """
 
@@ -142,19 +142,20 @@ class Running:
     process: subprocess.Popen[bytes]
     begun: float
     mpi: MPI
-    roll: Roll
+    attendance: Attendance
     memory: Path
 
     def verdict(self, code: int) -> tuple[int, str]:
         """The return code of the launch, and what is to be said of it, from that of mpiexec."""
-        if self.roll.problem:
-            return LOST, f"distspmd: {self.roll.problem}; ending all ranks. {self.roll.advice}\n"
+        if self.attendance.problem:
+            problem, advice = self.attendance.problem, self.attendance.advice
+            return LOST, f"distspmd: {problem}; ending all ranks. {advice}\n"
         if code < 0:
             return 128 - code, _killed_text(self.mpi, -code)
-        if code or not self.roll.missing():
+        if code or not self.attendance.missing():
             return code, ""
         time.sleep(_LAST)  # until the ends of all connections have come
-        return LOST, _lost_text(self.mpi, self.roll)
+        return LOST, _lost_text(self.mpi, self.attendance)
 
     def end(self) -> None:
         """End all that is left of it."""
@@ -196,8 +197,10 @@ def running(
     with ExitStack() as stack:
         if not is_job(given):
             given = {**stack.enter_context(placed_segments(mpi, ranks)), **given}
-        roll = stack.enter_context(called_roll(ranks))
-        around = environment(mpi, ranks, threads=threads, environ=given) | {ROLL: roll.address}
+        attendance = stack.enter_context(taken_attendance(ranks))
+        around = environment(mpi, ranks, threads=threads, environ=given) | {
+            ROLL: attendance.address
+        }
         command = [str(mpi.mpiexec), "-n", str(ranks), *_exported(mpi, around)]
         command += [sys.executable, str(_START), *program]
         stack.enter_context(_guarded(f"mark:{mark}"))
@@ -215,8 +218,8 @@ def running(
         except OSError as error:
             raise LaunchError(f"cannot start {command[0]}: {error}") from None
         stack.enter_context(_guarded(f"launcher:{process.pid}"))
-        roll.watch(seconds, process.terminate)
-        run = Running(program, mark, process, begun, mpi, roll, shared_place(given))
+        attendance.watch(seconds, process.terminate)
+        run = Running(program, mark, process, begun, mpi, attendance, shared_place(given))
         stack.callback(run.end)
         yield run
 
@@ -369,13 +372,14 @@ def _waited(run: Running, timeout: float | None) -> tuple[int, Mapping[int, str]
         raise
 
 
-def _lost_text(mpi: MPI, roll: Roll) -> str:
+def _lost_text(mpi: MPI, attendance: Attendance) -> str:
     """That ranks are missing although mpiexec says that all is well."""
-    first = roll.lost_first()
-    others = [rank for rank in roll.missing() if rank not in first]
-    then = f" {roll.text(others)} did not come to it either." if first and others else ""
+    first = attendance.lost_first()
+    others = [rank for rank in attendance.missing() if rank not in first]
+    then = f" {attendance.text(others)} did not come to it either." if first and others else ""
+    who = attendance.text(first or others)
     return (
-        f"distspmd: {mpi.mpiexec.name} ended with code 0, but {roll.text(first or others)} did not "
+        f"distspmd: {mpi.mpiexec.name} ended with code 0, but {who} did not "
         "come to the end of the program: lost with the host, or with what had started ranks there."
         f"{then} (A rank that ends by os._exit or MPI_Abort with 0 looks alike; write sys.exit.)\n"
     )

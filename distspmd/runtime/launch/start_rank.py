@@ -34,7 +34,7 @@ class _Line:
     def _call(self, address: str, seconds: float) -> bool:
         import socket
 
-        port = os.environ["DISTSPMD_ROLL"].partition(" ")[0]
+        port = os.environ["DISTSPMD_ATTENDANCE"].partition(" ")[0]
         try:
             self._connection = socket.create_connection((address, int(port)), seconds)
             self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -46,7 +46,7 @@ class _Line:
     def _say(self, what: str) -> bool:
         from hashlib import blake2b
 
-        secret = os.environ["DISTSPMD_ROLL"].split(" ")[1]
+        secret = os.environ["DISTSPMD_ATTENDANCE"].split(" ")[1]
         names = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK")
         rank = next((os.environ[name] for name in names if name in os.environ), "0")
         word = f"{what} {rank} {os.getpid()} {os.uname().nodename}"
@@ -98,13 +98,13 @@ class _Finder:
 
 def _addresses() -> list[str]:
     """Where the launcher may be reached."""
-    _, _, host, *addresses = os.environ["DISTSPMD_ROLL"].split(" ")
+    _, _, host, *addresses = os.environ["DISTSPMD_ATTENDANCE"].split(" ")
     return ["127.0.0.1"] * (os.uname().nodename == host) + addresses
 
 
 def _refuse() -> None:
     """End this rank: its launcher does not hear it."""
-    port, _, *hosts = os.environ["DISTSPMD_ROLL"].split(" ")
+    port, _, *hosts = os.environ["DISTSPMD_ATTENDANCE"].split(" ")
     sys.exit(
         f"distspmd: a rank on {os.uname().nodename} cannot reach port {port} of what launched it, "
         f"on {', '.join(hosts)}; the loss of its host would go unnoticed. Let this port through, "
@@ -120,7 +120,7 @@ def _run(program: str) -> None:
     from mpi4py.run import main
 
     ended: list[bool] = []
-    if "DISTSPMD_ROLL" in os.environ:
+    if "DISTSPMD_ATTENDANCE" in os.environ:
         process = os.getpid()
         line = _Line()
         if not line.tell("comes"):

@@ -30,7 +30,7 @@ from distspmd.runtime.watch.errors_together import (
     unpack_error,
     wait_quietly,
 )
-from distspmd.runtime.watch.rank_state import Standing, calling_line, ranks_text
+from distspmd.runtime.watch.rank_state import RankState, calling_line, ranks_text
 
 _STATE_BITS = 32
 """A tag is a kind of call, and below it the state in which a rank comes to it."""
@@ -81,7 +81,7 @@ class Agreement:
     Attributes:
         driver: who runs programs for this process, if the ranks of the communicator do not.
         comm: the duplicate on which they meet.
-        standing: what this rank is in; the watchdog reads it.
+        rank_state: what this rank is in; the watchdog reads it.
         kept: what redistributions keep with the communicator.
         device_groups: of each kind of device, a group of its library of collectives, or why there
             is none (runtime/devices/groups.py).
@@ -94,19 +94,19 @@ class Agreement:
     def __init__(self, comm: Any, doing: object = _PLAIN) -> None:
         self.ranks: int = comm.Get_size()
         self.rank: int = comm.Get_rank()
-        self.standing = Standing(_members(comm))
+        self.rank_state = RankState(_members(comm))
         self.kept: Any = None
         self.device_groups: dict[str, tuple[int, str]] = {}
         self.programs = 0
         self._users, self._orphaned = 0, False
         self._word = array("q", [0, 0, 0])
         if self.ranks > 1:
-            watchdog.watch(self.standing)
-        self.standing.begin(doing)
+            watchdog.watch(self.rank_state)
+        self.rank_state.begin(doing)
         if self.ranks > 1:
             wait_quietly(comm)  # many come late, since the cores that they share start them
         self.comm: Any = comm.Dup()
-        self.standing.end()
+        self.rank_state.end()
         self.comm.Set_attr(_keyval(), self)
         self.meets_at_the_end = False
         self._reduce: Callable[..., None] = self.comm.Allreduce
@@ -144,11 +144,11 @@ class Agreement:
         """
         if _lost:
             raise ArgumentError(f"{doing} cannot be called: {_lost}")
-        standing = self.standing
-        outer = standing.doing
+        rank_state = self.rank_state
+        outer = rank_state.doing
         if outer is None:
-            standing.doing, standing.thread = doing, get_ident()
-        elif standing.thread != get_ident() and self.ranks > 1:
+            rank_state.doing, rank_state.thread = doing, get_ident()
+        elif rank_state.thread != get_ident() and self.ranks > 1:
             raise ArgumentError(
                 f"rank {self.rank} calls {doing} in one thread, and {outer} in another one, on the "
                 "same communicator. Call them one after the other, or give each thread a "
@@ -158,7 +158,7 @@ class Agreement:
 
     def leave(self, outer: object) -> None:
         """End a call."""
-        self.standing.doing = outer
+        self.rank_state.doing = outer
 
     @contextmanager
     def calling(self, doing: object) -> Iterator[None]:
@@ -185,15 +185,15 @@ class Agreement:
             if error is not None:
                 raise error
             return tag
-        word, standing = self._word, self.standing
+        word, rank_state = self._word, self.rank_state
         word[0], word[1], word[2] = self.ranks if error is None else self.rank, tag, -tag
-        standing.came += 1
+        rank_state.came += 1
         self._reduce(*self._minimum)
-        standing.met = standing.came
+        rank_state.met = rank_state.came
         failed, least, most = word[0], word[1], -word[2]
         if least != most:
             if least >> _STATE_BITS != most >> _STATE_BITS:
-                doing = standing.doing
+                doing = rank_state.doing
                 told = doing.wording if isinstance(doing, Call) else str(doing)
                 raise self._disagreement(told, "call different things")
             tag = least >> _STATE_BITS << _STATE_BITS
@@ -208,29 +208,29 @@ class Agreement:
             DisagreementError: on all ranks; they are in different calls, or one of them has ended.
             Exception: what that rank gave; the others say which rank it was.
         """
-        doing = self.standing.doing
+        doing = self.rank_state.doing
         self.meet(doing.tag if isinstance(doing, Call) else _PLAIN.tag, error)
 
     def wait(self, error: Exception | None = None) -> None:
         """The same after work that takes some ranks long: the others sleep until it is done."""
         if self.ranks > 1:
-            self.standing.came += 1
+            self.rank_state.came += 1
             wait_quietly(self.comm)
-            self.standing.met = self.standing.came
+            self.rank_state.met = self.rank_state.came
         self.check(error)
 
     def bcast(self, value: Any) -> Any:
         """What rank 0 has."""
-        self.standing.came += 1
+        self.rank_state.came += 1
         found = self.comm.bcast(value)
-        self.standing.met = self.standing.came
+        self.rank_state.met = self.rank_state.came
         return found
 
     def allgather(self, value: Any) -> list[Any]:
         """What all ranks have."""
-        self.standing.came += 1
+        self.rank_state.came += 1
         found: list[Any] = self.comm.allgather(value)
-        self.standing.met = self.standing.came
+        self.rank_state.met = self.rank_state.came
         return found
 
     def compare(self, value: object, text: str, what: str) -> None:
@@ -248,9 +248,9 @@ class Agreement:
             return
         first = self.bcast(value)
         self._word[0] = int(value is None or first is None or value == first)
-        self.standing.came += 1
+        self.rank_state.came += 1
         self._reduce(*self._minimum)
-        self.standing.met = self.standing.came
+        self.rank_state.met = self.rank_state.came
         if self._word[0] == 0:
             raise self._disagreement(text, what)
 
@@ -274,7 +274,7 @@ class Agreement:
         all_told = np.zeros((self.ranks, _TEXT_BYTES), np.uint8)
         self.comm.Allgather([told, MPI.BYTE], [all_told, MPI.BYTE])
         texts = [row.tobytes().rstrip(b"\0").decode(errors="replace") for row in all_told]
-        error = DisagreementError(disagreement(texts, what, self.standing.members))
+        error = DisagreementError(disagreement(texts, what, self.rank_state.members))
         teller = next(rank for rank, text in enumerate(texts) if text != _ENDED)
         return error if self.rank == teller else told_elsewhere(error)
 
@@ -303,7 +303,7 @@ class Agreement:
         if self._orphaned and not self._users and self.comm is not None:
             for close in reversed(self._on_close):
                 close()
-            watchdog.forget(self.standing)
+            watchdog.forget(self.rank_state)
             comm, self.comm = self.comm, None
             comm.Free()
 

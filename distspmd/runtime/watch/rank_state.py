@@ -47,7 +47,7 @@ class Movements:
         return (self.names[number] if number >= 0 else self.fetches[-1 - number]), begun
 
 
-class Standing:
+class RankState:
     """Where this rank stands with the ranks of one communicator.
 
     Attributes:

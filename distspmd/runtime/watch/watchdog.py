@@ -23,7 +23,7 @@ from distspmd.errors import ArgumentError, CacheError
 from distspmd.runtime.allocation import launched_ranks, ranks_of_node
 from distspmd.runtime.watch.board import Board, Posted, job_key, process, remove_old_boards, where
 from distspmd.runtime.watch.finalize_timer import watch_behind_python
-from distspmd.runtime.watch.rank_state import Standing, elsewhere_text, ranks_text
+from distspmd.runtime.watch.rank_state import RankState, elsewhere_text, ranks_text
 
 VARIABLE = "DISTSPMD_TIMEOUT"
 DEFAULT_SECONDS = 1800.0
@@ -62,7 +62,7 @@ def limit(environ: Mapping[str, str] = os.environ) -> float:
     return seconds
 
 
-def watch(standing: Standing) -> None:
+def watch(rank_state: RankState) -> None:
     """Watch where this rank stands with the ranks of a communicator.
 
     Raises:
@@ -71,20 +71,20 @@ def watch(standing: Standing) -> None:
     start()
     assert _running is not None
     _running.seconds = limit()
-    _running.standings.append(standing)
+    _running.rank_states.append(rank_state)
     _running.appear()
 
 
-def forget(standing: Standing) -> None:
+def forget(rank_state: RankState) -> None:
     """The communicator is freed."""
     if _running is not None:
         with suppress(ValueError):
-            _running.standings.remove(standing)
+            _running.rank_states.remove(rank_state)
 
 
 def has_called(thread: int | None) -> bool:
     """Whether a thread was the last that called something together with other ranks."""
-    return _running is not None and any(each.thread == thread for each in _running.standings)
+    return _running is not None and any(each.thread == thread for each in _running.rank_states)
 
 
 def start() -> None:
@@ -147,7 +147,7 @@ class _Watchdog(threading.Thread):
         self.pid, self.started = os.getpid(), process(os.getpid())[1]
         self._launcher = os.getppid()
         self.seconds = DEFAULT_SECONDS
-        self.standings: list[Standing] = []
+        self.rank_states: list[RankState] = []
         self._board: Board | None = None
         self._rank, self._of_node = -1, 0
         self._ended = False
@@ -224,7 +224,7 @@ class _Watchdog(threading.Thread):
         with self._lock:
             if self._ended or not self._is_rank():
                 return
-            waiting = next((each for each in self.standings if each.waits), None)
+            waiting = next((each for each in self.rank_states if each.waits), None)
             waits = waiting.waits if waiting else None
             same = waits is not None and waits == self._waits
             self._waits = waits
@@ -251,10 +251,10 @@ class _Watchdog(threading.Thread):
         turns = -(-min(members, self._of_node) // _LOOKING)
         return (self._beat + self._rank) % max(1, turns) == 0
 
-    def _post(self, waiting: Standing | None = None) -> None:
+    def _post(self, waiting: RankState | None = None) -> None:
         assert self._board is not None
         self._beat += 1
-        calling = waiting or next((each for each in self.standings if each.doing), None)
+        calling = waiting or next((each for each in self.rank_states if each.doing), None)
         text = calling.text() if calling else elsewhere_text()
         if waiting:
             text += f", for {self._waited:.0f} s"
@@ -265,7 +265,7 @@ class _Watchdog(threading.Thread):
             text,
             ended=self._ended,
             busy=calling is not None and waiting is None,
-            counts={each.key: each.came for each in self.standings},
+            counts={each.key: each.came for each in self.rank_states},
             waits=waiting.waits if waiting else None,
             members=waiting.members if waiting else (),
         )
@@ -282,7 +282,7 @@ class _Watchdog(threading.Thread):
             self._heard[rank] = (posted.beat, silent + passed if beat == posted.beat else 0.0)
         return found
 
-    def _problem(self, waiting: Standing, others: Mapping[int, Posted], passed: float) -> str:
+    def _problem(self, waiting: RankState, others: Mapping[int, Posted], passed: float) -> str:
         """Why what this rank waits for never comes, if that is so."""
         here = f"rank {self._rank} {others[self._rank].text.rpartition(', for ')[0]}"
         members = {rank: others[rank] for rank in waiting.members if rank in others}

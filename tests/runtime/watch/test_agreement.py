@@ -18,7 +18,7 @@ from distspmd.runtime.launch.mpiexec import environment
 from distspmd.runtime.watch import agreement, board, watchdog
 from distspmd.runtime.watch.agreement import Call, disagreement
 from distspmd.runtime.watch.board import Board, Posted
-from distspmd.runtime.watch.rank_state import Movements, Standing, calling_line, ranks_text
+from distspmd.runtime.watch.rank_state import Movements, RankState, calling_line, ranks_text
 
 RANKS = Path(__file__).parents[2] / "ranks"
 PATIENCE = "3"
@@ -331,20 +331,20 @@ def test_a_shell_that_runs_a_rank_is_of_the_same_job(monkeypatch: pytest.MonkeyP
 
 
 def test_a_standing_tells_the_call_and_the_line() -> None:
-    standing = Standing((0, 1))
-    assert standing.waits is None
-    standing.begin(Call.of("mm(...)"))
-    assert standing.waits == (standing.key, 1, 0)
-    assert standing.text().startswith("waits in mm(...) at ")
-    assert f"{Path(__file__).name}:" in standing.text()
-    standing.met = 1
-    assert standing.text().startswith("runs mm(...)")
+    rank_state = RankState((0, 1))
+    assert rank_state.waits is None
+    rank_state.begin(Call.of("mm(...)"))
+    assert rank_state.waits == (rank_state.key, 1, 0)
+    assert rank_state.text().startswith("waits in mm(...) at ")
+    assert f"{Path(__file__).name}:" in rank_state.text()
+    rank_state.met = 1
+    assert rank_state.text().startswith("runs mm(...)")
     movements = Movements(["x"], ["y"])
-    standing.movements.append(movements)
+    rank_state.movements.append(movements)
     movements.numbers[:] = 0, 5, 4
-    assert standing.waits == (standing.key, 1, 5)
-    assert standing.text().startswith("moves x in mm(...)")
+    assert rank_state.waits == (rank_state.key, 1, 5)
+    assert rank_state.text().startswith("moves x in mm(...)")
     movements.numbers[:] = -1, 6, 5
-    assert standing.text().startswith("moves y in mm(...)")
-    assert Standing((0, 1)).key != standing.key
+    assert rank_state.text().startswith("moves y in mm(...)")
+    assert RankState((0, 1)).key != rank_state.key
     assert f"{Path(__file__).name}:" in calling_line()

@@ -93,7 +93,7 @@ Members = Sequence[tuple[UseArrays, int]]
 
 
 @dataclass(frozen=True)
-class Lodging:
+class LayoutCandidate:
     """One layout in which a container could live.
 
     Attributes:
@@ -108,7 +108,7 @@ class Lodging:
 
 
 @dataclass(frozen=True)
-class Settled:
+class ChoiceCost:
     """What the home of a container costs, under one candidate of each space.
 
     Attributes:
@@ -127,7 +127,7 @@ class Settled:
 
 
 @dataclass(eq=False)
-class Dwelling:
+class ContainerChoice:
     """A container whose home is to be chosen.
 
     Attributes:
@@ -138,7 +138,7 @@ class Dwelling:
         is_distributed: whether the caller holds it in whatever layout its home has.
         is_loaded: whether the caller's values are needed.
         machine: what bytes and messages cost.
-        is_settled: whether each use has one candidate, so that all are there together.
+        is_decided: whether each use has one candidate, so that all are there together.
         groups: uses for which the container may live elsewhere than for the others.
     """
 
@@ -150,31 +150,33 @@ class Dwelling:
     is_distributed: bool
     is_loaded: bool
     machine: Machine
-    is_settled: bool = False
+    is_decided: bool = False
     groups: Sequence[Sequence[UseArrays]] = ()
-    lodgings: list[Lodging] = field(default_factory=list, init=False)
-    _known: dict[tuple[int, ...], Settled] = field(default_factory=dict, init=False)
+    candidates: list[LayoutCandidate] = field(default_factory=list, init=False)
+    _known: dict[tuple[int, ...], ChoiceCost] = field(default_factory=dict, init=False)
     _pairs: dict[tuple[Any, ...], Costs] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.is_written = any(not use.is_read for use in self.uses)
         self.columns = self.uses[0].tiles.columns
-        found = list(self._lodgings())
+        found = list(self._layout_candidates())
         if len(found) > MOST_HOMES:
             found = self._cheapest(found)
         self._set(found)
 
-    def _set(self, lodgings: list[Lodging]) -> None:
-        self.lodgings = lodgings
+    def _set(self, candidates: list[LayoutCandidate]) -> None:
+        self.candidates = candidates
         self._pairs.clear()
         columns = self.columns
-        self.layouts = Tiles.stacked(columns, [each.tiles for each in lodgings])
-        self.cores = Tiles.stacked(columns, [each.core for each in lodgings])
+        self.layouts = Tiles.stacked(columns, [each.tiles for each in candidates])
+        self.cores = Tiles.stacked(columns, [each.core for each in candidates])
         self.at_caller = self._at_caller()
-        most = max(len(each.fresh) for each in lodgings)
+        most = max(len(each.fresh) for each in candidates)
         nothing = self._nothing(len(self.extents))
         self.fresh = [
-            Tiles.stacked(columns, [e.fresh[k] if k < len(e.fresh) else nothing for e in lodgings])
+            Tiles.stacked(
+                columns, [e.fresh[k] if k < len(e.fresh) else nothing for e in candidates]
+            )
             for k in range(most)
         ]
 
@@ -192,7 +194,7 @@ class Dwelling:
     def _nothing(self, dimensions: int) -> Key:
         return (self.columns.whole(0),) * dimensions
 
-    def settled(self, chosen: Mapping[str, int]) -> Settled:
+    def cost_of(self, chosen: Mapping[str, int]) -> ChoiceCost:
         """The home that :mod:`distspmd.placement.homes` chooses: that of least traffic.
 
         Args:
@@ -200,46 +202,46 @@ class Dwelling:
         """
         key = tuple(chosen[use.space] for use in self.uses)
         if key not in self._known:
-            self._known[key] = self._settled(chosen)
+            self._known[key] = self._cost_of(chosen)
         return self._known[key]
 
-    def _settled(self, chosen: Mapping[str, int]) -> Settled:
+    def _cost_of(self, chosen: Mapping[str, int]) -> ChoiceCost:
         uses = [use.at(chosen[use.space]) for use in self.uses]
-        alone = replace(self, uses=uses, is_settled=True)
+        alone = replace(self, uses=uses, is_decided=True)
         costs = alone.own()
         for use in uses:
             costs.add(alone.pair(use)[:, 0], np.True_)
         at = int(costs.traffic.argmin())  # of equals the first
         home = alone.layouts[[at]]
         tile = int(home.largest[0]) * self.itemsize
-        return Settled(float(costs.seconds[at]), float(costs.nbytes[at]), tile, home)
+        return ChoiceCost(float(costs.seconds[at]), float(costs.nbytes[at]), tile, home)
 
     @property
     def is_whole(self) -> bool:
         """Whether ranks have all of it or nothing in each layout."""
         return bool((self.layouts.largest == math.prod(self.extents)).all())
 
-    def renamed(self, data: str, uses: Sequence[UseArrays]) -> Dwelling:
+    def renamed(self, data: str, uses: Sequence[UseArrays]) -> ContainerChoice:
         """The same for another container that is used alike."""
         twin = copy.copy(self)
         twin.data, twin.uses = data, uses
         return twin
 
-    def _cheapest(self, lodgings: list[Lodging]) -> list[Lodging]:
+    def _cheapest(self, candidates: list[LayoutCandidate]) -> list[LayoutCandidate]:
         """Those of least cost if each use had the candidate that suits it, of all and of groups."""
-        self._set(lodgings)
+        self._set(candidates)
         least = {id(use): self.pair(use).seconds.min(axis=1) for use in self.uses}
         kept: set[int] = set()
         for most, group in ((MOST_HOMES, self.uses), *((MOST_OF_A_GROUP, g) for g in self.groups)):
-            seconds = self.own().seconds if group is self.uses else np.zeros(len(lodgings))
+            seconds = self.own().seconds if group is self.uses else np.zeros(len(candidates))
             for use in group:
                 seconds = seconds + least[id(use)]
             kept |= {*np.argsort(seconds, kind="stable")[:most].tolist()}
-        return [lodgings[place] for place in sorted(kept)]
+        return [candidates[place] for place in sorted(kept)]
 
     # -- layouts --------------------------------------------------------------------------------
 
-    def _lodgings(self) -> Iterator[Lodging]:
+    def _layout_candidates(self) -> Iterator[LayoutCandidate]:
         """Layouts that cover all uses, and that of the caller, each once."""
         needed = self._needed()
         covering: dict[Key, bool] = {}
@@ -253,14 +255,14 @@ class Dwelling:
                     yield self._kept(layout, members)
         if self.caller is not None and (caller := self.caller.key(0)) not in seen:
             seen.add(caller)
-            yield Lodging(caller, caller, (caller,))
+            yield LayoutCandidate(caller, caller, (caller,))
         if not seen:
             whole = tuple(map(self.columns.whole, self.extents))
-            yield Lodging(whole, whole, (whole,))
+            yield LayoutCandidate(whole, whole, (whole,))
 
     def _groups(self) -> Iterable[Members]:
         """Uses, writes first, with those candidates that split the same dimensions alike."""
-        if self.is_settled:
+        if self.is_decided:
             uses = [use for use in self.uses if not use.is_read]
             return [[(use, 0) for use in [*uses, *(u for u in self.uses if u.is_read)]]]
         groups: dict[Axes, dict[tuple[Any, ...], tuple[UseArrays, int]]] = {}
@@ -278,7 +280,7 @@ class Dwelling:
         alone = [*dict.fromkeys(use.tiles.key(number) for use, number in members)]
         hulls = []
         joined = functools.partial(hull, self.columns)
-        if self.is_settled:
+        if self.is_decided:
             values = [use for use, _ in members if (use.operands == 1).all()]
             meshes: dict[bool, list[Key]] = {}
             for use in values:
@@ -329,9 +331,9 @@ class Dwelling:
         pairs = zip(layout, self.extents, strict=True)
         return tuple(self.columns.stretched(*pair) for pair in pairs)
 
-    def _kept(self, layout: Key, members: Members) -> Lodging:
+    def _kept(self, layout: Key, members: Members) -> LayoutCandidate:
         """The core of a home, and what is kept up to date: less than all where that is cheaper."""
-        whole = Lodging(layout, layout, (layout,))
+        whole = LayoutCandidate(layout, layout, (layout,))
         within = [(u, n) for u, n in members if inside(self.columns, u.tiles.key(n), layout)]
         writes = [
             use.written.key(number)
@@ -355,8 +357,8 @@ class Dwelling:
         ]
         fresh = self._outermost([core, *needs])
         if self._lacking(writes, fresh) < self._lacking(writes, [layout]):
-            return Lodging(layout, core, tuple(fresh))
-        return Lodging(layout, core, (layout,))
+            return LayoutCandidate(layout, core, tuple(fresh))
+        return LayoutCandidate(layout, core, (layout,))
 
     def _outermost(self, layouts: Sequence[Key]) -> list[Key]:
         """The layouts whose tiles no other one has within its own."""
@@ -377,7 +379,7 @@ class Dwelling:
 
     def own(self) -> Costs:
         """What each home alone makes necessary, at the start and the end."""
-        found = Costs.none((len(self.lodgings),))
+        found = Costs.none((len(self.candidates),))
         if self.is_distributed:
             return self._own_of_tiles(found)
         if self.caller is None:
@@ -440,7 +442,7 @@ class Dwelling:
 
     def _pair(self, use: UseArrays, which: NDArray[np.int64]) -> Costs:
         tiles = use.tiles[which]
-        total = Costs.none((len(self.lodgings), len(which)))
+        total = Costs.none((len(self.candidates), len(which)))
         if use.is_read or use.slot.use.needs_values:
             total.add(self.reading(tiles), np.True_)
         if use.is_read:
@@ -455,7 +457,7 @@ class Dwelling:
 
     def reading(self, tiles: Tiles) -> Costs:
         """What it takes to have values in some tiles: a home in each row, tiles in each column."""
-        total = Costs.none((len(self.lodgings), len(tiles)))
+        total = Costs.none((len(self.candidates), len(tiles)))
         made = traffic.move(self.cores, tiles, self.itemsize, self.machine, self.at_caller)
         total.add(Costs.of(made), ~traffic.within(tiles, self.layouts))
         return total
@@ -481,7 +483,7 @@ class Dwelling:
         The copy is made in the tiles of its home, and given back if it is written. Where both are
         one, there is no copy.
         """
-        tiles, own = self.cores, np.arange(len(self.lodgings))
+        tiles, own = self.cores, np.arange(len(self.candidates))
         held = traffic.within(tiles, self.layouts)
         filled = self.writing(tiles, held)[own, own]
         total = Costs.none(held.shape)

@@ -22,7 +22,7 @@ _LONGEST = 5e-3
 """Seconds of sleep at most: after a pause the first call waits for that long."""
 
 
-class Crier:
+class CommandChannel:
     """One rank's part.
 
     Args:

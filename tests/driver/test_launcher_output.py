@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from distspmd.driver.said import Said
+from distspmd.driver.launcher_output import Said
 
 FENCE = "-" * 74 + "\n"
 OPEN_MPI = (
