@@ -31,7 +31,9 @@ from distspmd.frontend.from_numpy.syntax.ranges import (
     Enumerated,
     Places,
     SymbolicRange,
+    Zipped,
     by_index,
+    in_table,
     iterated,
     map_ranges,
     static_values,
@@ -100,15 +102,9 @@ def _iterate(interpreter: Interpreter, node: StoppedFor, over: Any) -> None:
     tracer.node = node
     if isinstance(over, Enumerated):
         over = Enumerated(iterated(interpreter, over.values), over.start)
-    if isinstance(over, Generator) and over.rest is None:
-        generators.loop(interpreter, node, over)
-        return
-    if (
-        isinstance(over, Enumerated)
-        and isinstance(over.values, Generator)
-        and over.values.rest is None
-    ):
-        generators.loop(interpreter, node, over.values, over.start)
+    values, start = (over.values, [over.start]) if isinstance(over, Enumerated) else (over, [])
+    if isinstance(values, Generator) and values.rest is None:
+        generators.loop(interpreter, node, values, *start)
         return
     if isinstance(over, range):
         over = SymbolicRange(over.start, over.stop, over.step)
@@ -118,9 +114,6 @@ def _iterate(interpreter: Interpreter, node: StoppedFor, over: Any) -> None:
     if isinstance(over, SymbolicRange):
         _range_loop(interpreter, node, over)
         return
-    if isinstance(over, Turns):
-        _unrolled(interpreter, node, over)
-        return
     if isinstance(over, Places) and over.is_of_ranges:
         for_loop(interpreter, nested(interpreter, node, over))
         return
@@ -129,7 +122,42 @@ def _iterate(interpreter: Interpreter, node: StoppedFor, over: Any) -> None:
         length, value_of = counted
         _range_loop(interpreter, node, SymbolicRange(0, length, 1), value_of)
         return
-    _unrolled(interpreter, node, turns_of(interpreter, over))
+    if isinstance(over, Generator):
+        over = list(static_values(interpreter, over))
+    if not _read_by_table(interpreter, node, over):
+        turns = over if isinstance(over, Turns) else turns_of(interpreter, over)
+        _unrolled(interpreter, node, turns)
+
+
+def _read_by_table(interpreter: Interpreter, node: StoppedFor, over: Any) -> bool:
+    """Read a loop over many known numbers as one loop, if nothing in it has to know them."""
+    values = _known_list(over)
+    if len(values) <= TRIED:
+        return False
+    saved = Saved.of(interpreter)
+    value_of = in_table(interpreter.tracer, values)
+    if value_of is None:
+        return False
+    try:
+        _rolled(interpreter, node, SymbolicRange(0, len(values), 1), value_of)
+        if _known_list(over) == values:
+            return True
+    except (CannotRoll, Refusal):
+        interpreter.tracer.nest.check_settled()
+    saved.restore(interpreter)
+    interpreter.tracer.node = node
+    return False
+
+
+def _known_list(over: Any) -> list[Any]:
+    """What a loop goes through, of lists and tuples of Python; nothing of others."""
+    if isinstance(over, list | tuple):
+        return list(over)
+    if isinstance(over, Enumerated) and isinstance(over.start, int):
+        return list(enumerate(_known_list(over.values), over.start))
+    if isinstance(over, Zipped):
+        return list(zip(*map(_known_list, over.values), strict=False))
+    return []
 
 
 def _unrolled(

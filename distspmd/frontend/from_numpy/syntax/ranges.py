@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import dace
@@ -122,6 +122,39 @@ def by_index(run: Interpreter, over: Any) -> tuple[Whole, Callable[[Whole], Any]
         if known and len(known) == len(parts):
             return least_of([n for n, _ in known]), lambda index: tuple(v(index) for _, v in known)
     return None
+
+
+def in_table(tracer: Tracer, values: list[Any]) -> Callable[[Whole], Any] | None:
+    """The value at an index that the run decides, of numbers or tuples of them; None of others."""
+    form = _form(values[0])
+    if form is None or any(_form(value) != form for value in values):
+        return None
+    columns = [*zip(*map(_flat, values), strict=True)]
+    if not columns or any(abs(n) >= 2**63 for c in columns for n in c if type(n) is int):
+        return None
+    tables = [(tracer.table(np.array(column)), type(column[0])) for column in columns]
+
+    def value_of(index: Whole) -> Any:
+        found = (replace(indexing.part_at(tracer, t, index), weak=kind) for t, kind in tables)
+        return _filled(form, found)
+
+    return value_of
+
+
+def _form(value: Any) -> Any:
+    """The types of numbers, in tuples as the value has them; None where there is something else."""
+    if type(value) is not tuple:
+        return type(value) if type(value) in (int, float) else None
+    parts = tuple(map(_form, value))
+    return None if None in parts else parts
+
+
+def _flat(value: Any) -> list[Any]:
+    return [each for part in value for each in _flat(part)] if type(value) is tuple else [value]
+
+
+def _filled(form: Any, numbers: Iterator[Any]) -> Any:
+    return tuple(_filled(f, numbers) for f in form) if type(form) is tuple else next(numbers)
 
 
 def _elements(tracer: Tracer, over: Tensor) -> tuple[Whole, Callable[[Whole], Any]]:
