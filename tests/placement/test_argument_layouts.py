@@ -71,7 +71,7 @@ def test_the_layout_of_a_result_is_in_schedules_and_their_files(tmp_path: Path) 
     assert loaded.arguments == {"__return": layout}
     assert distspmd.lower(product, loaded).argument_layouts == {"__return": layout}
     lowering.save(tmp_path / "product.lowered")
-    assert distspmd.load(tmp_path / "product.lowered").held == {"__return": layout}
+    assert distspmd.load(tmp_path / "product.lowered").argument_layouts == {"__return": layout}
 
 
 def test_a_search_counts_what_a_layout_of_the_caller_costs() -> None:
