@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import held
 from distspmd.frontend.from_numpy.lines import cpp, flat, run_on_lines
 from distspmd.frontend.from_numpy.shapes import reshape, size_of
@@ -20,7 +21,7 @@ HEADER = "kernels/ask.hpp"
 
 
 def ask(
-    run: Any,
+    run: Context,
     name: str,
     question: Mapping[str, Any],
     inputs: Sequence[Tensor],
@@ -67,7 +68,7 @@ def ask(
     return [_of_shape(run, view, shape) for view, (shape, _) in zip(found, outputs, strict=True)]
 
 
-def _of_shape(run: Any, view: View, shape: Sequence[Length]) -> Tensor:
+def _of_shape(run: Context, view: View, shape: Sequence[Length]) -> Tensor:
     found: Tensor = run.part_of(view, 0) if not shape else reshape(run.tracer, view, shape)
     return found
 

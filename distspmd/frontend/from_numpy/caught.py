@@ -7,8 +7,8 @@ flag. One of all errors does not run: the program ends, and says so.
 from __future__ import annotations
 
 import ast
-from typing import Any
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.transcript import Transcript, error_class, told
 
 
@@ -34,7 +34,7 @@ def is_taken(tracer: Transcript, kind: str) -> bool:
     return isinstance(frame.statement, ast.Assign | ast.AnnAssign)
 
 
-def kinds_of(run: Any, handler: ast.ExceptHandler) -> tuple[type[BaseException], ...]:
+def kinds_of(run: Context, handler: ast.ExceptHandler) -> tuple[type[BaseException], ...]:
     """The errors that a handler names; all where it names none."""
     found = BaseException if handler.type is None else run.value(handler.type)
     every = found if isinstance(found, tuple) else (found,)

@@ -15,6 +15,7 @@ import numpy as np
 import sympy
 
 from distspmd import errors
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.syntax.conditions import condition_text
 from distspmd.frontend.from_numpy.syntax.jumps import error_of
 from distspmd.frontend.from_numpy.syntax.variables import Undecided
@@ -29,7 +30,9 @@ FAILED = "__failed"
 # -- checks ---------------------------------------------------------------------------------------
 
 
-def end_if(run: Any, condition: Any, kind: str, message: Any, *, can_go_on: bool = False) -> None:
+def end_if(
+    run: Context, condition: Any, kind: str, message: Any, *, can_go_on: bool = False
+) -> None:
     """End the program with an error where a condition holds, or the body of a ``try``.
 
     Args:
@@ -54,7 +57,7 @@ def end_if(run: Any, condition: Any, kind: str, message: Any, *, can_go_on: bool
     tracer.add(Branch(text, then, Block()))
 
 
-def _catch_if(run: Any, condition: Any, kind: str, message: Any) -> None:
+def _catch_if(run: Context, condition: Any, kind: str, message: Any) -> None:
     """Set the flag of the handler that takes an error, where a condition holds."""
     tracer = run.tracer
     frame = tracer.frames[-1]
@@ -67,6 +70,7 @@ def _catch_if(run: Any, condition: Any, kind: str, message: Any) -> None:
     run.variables[FAILED] = condition
     before, block = tracer.node, frame.block
     flag = frame.flag_of(error_class(kind))
+    assert flag is not None
     _set_message(run, flag, message)
     found = ast.Assign([ast.Name(flag, ast.Store())], ast.Constant(True))
     made = ast.If(ast.Name(FAILED, ast.Load()), [found], [])
@@ -75,7 +79,7 @@ def _catch_if(run: Any, condition: Any, kind: str, message: Any) -> None:
     tracer.node, frame.statement, frame.block = before, statement, block
 
 
-def catch(run: Any, error: type[BaseException], message: Any) -> bool:
+def catch(run: Context, error: type[BaseException], message: Any) -> bool:
     """Set the flag of the handler that takes an error, if there is one in the function."""
     flag = run.tracer.frames[-1].flag_of(error)
     if flag is not None:
@@ -84,7 +88,7 @@ def catch(run: Any, error: type[BaseException], message: Any) -> bool:
     return flag is not None
 
 
-def _set_message(run: Any, flag: str, message: Any) -> None:
+def _set_message(run: Context, flag: str, message: Any) -> None:
     """What ``except ... as`` gives; of several errors that one handler takes it is not known."""
     name = error_of(flag)
     text = message() if callable(message) else message
@@ -94,7 +98,7 @@ def _set_message(run: Any, flag: str, message: Any) -> None:
     run.variables[name] = text
 
 
-def end(run: Any, kind: str, message: Any, base: str = "") -> None:
+def end(run: Context, kind: str, message: Any, base: str = "") -> None:
     """End the program with an error; ``base`` is the name of one that is known, if it is not."""
     before, _, after = run.tracer.message("\0").partition("\0")
     head = {"kind": "raise", "type": kind, "base": base or kind}
@@ -102,7 +106,7 @@ def end(run: Any, kind: str, message: Any, base: str = "") -> None:
     _tell(run, head, [*described(message), after])
 
 
-def add_assertion(run: Any, node: ast.Assert, found: Any) -> None:
+def add_assertion(run: Context, node: ast.Assert, found: Any) -> None:
     """An assertion on what is known at run time only."""
 
     def message() -> Any:
@@ -117,7 +121,7 @@ def add_assertion(run: Any, node: ast.Assert, found: Any) -> None:
     end_if(run, false, "AssertionError", message, can_go_on=True)
 
 
-def add_raise(run: Any, node: ast.Raise) -> None:
+def add_raise(run: Context, node: ast.Raise) -> None:
     """A ``raise``: in a ``try`` that takes it, or in a branch that depends on the run."""
     tracer = run.tracer
     _outside_of_maps(run, "raise")
@@ -134,14 +138,14 @@ def add_raise(run: Any, node: ast.Raise) -> None:
     _raise(run, kind, message, f"the program raises here: {ast.unparse(node)}")
 
 
-def add_exit(run: Any, code: Any) -> None:
+def add_exit(run: Context, code: Any) -> None:
     """``sys.exit(code)``: the error ``SystemExit``, not the end of who reads the program."""
     _outside_of_maps(run, "sys.exit")
     message = code if isinstance(code, str) else Text.of(["" if code is None else f"code {code}"])
     _raise(run, SystemExit, message, "the program ends here")
 
 
-def _raise(run: Any, kind: type[BaseException], message: Any, always: str) -> None:
+def _raise(run: Context, kind: type[BaseException], message: Any, always: str) -> None:
     """Raise an error in a branch; ``always`` refuses a program that raises it in each run."""
     tracer = run.tracer
     if catch(run, kind, message):
@@ -153,7 +157,7 @@ def _raise(run: Any, kind: type[BaseException], message: Any, always: str) -> No
     end(run, kind.__name__, message, known_error(kind))
 
 
-def add_print(run: Any, values: Sequence[Any], options: dict[str, Any]) -> None:
+def add_print(run: Context, values: Sequence[Any], options: dict[str, Any]) -> None:
     """``print`` with values that are known at run time only, or in a place that may not run."""
     import sys
 
@@ -176,13 +180,13 @@ def add_print(run: Any, values: Sequence[Any], options: dict[str, Any]) -> None:
     _tell(run, head, parts)
 
 
-def add_reading(run: Any, number: int, name: str) -> None:
+def add_reading(run: Context, number: int, name: str) -> None:
     """Let each rank note what a clock says, under a number."""
     _outside_of_maps(run, f"time.{name}()")
     _tell(run, {"kind": "clock", "number": number, "name": name}, [])
 
 
-def _outside_of_maps(run: Any, what: str) -> None:
+def _outside_of_maps(run: Context, what: str) -> None:
     tracer = run.tracer
     if tracer.parallel or tracer.straight is not None:
         tracer.refuse(f"{what} in a parallel map, whose iterations have no order; put it after")
@@ -191,7 +195,7 @@ def _outside_of_maps(run: Any, what: str) -> None:
 # -- messages -------------------------------------------------------------------------------------
 
 
-def _tell(run: Any, head: dict[str, Any], parts: Sequence[Any]) -> None:
+def _tell(run: Context, head: dict[str, Any], parts: Sequence[Any]) -> None:
     containers: list[Container] = []
     written = message_parts(run.tracer, parts, containers)
     if not containers:  # a node without values would be left out

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.arithmetic import choose, combine
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds import is_plain
 from distspmd.frontend.from_numpy.real_or_complex import (
     RealOrComplex,
@@ -27,7 +28,7 @@ from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.runtime.calls.form import rebuilt
 
 
-def stored(run: Any, value: RealOrComplex, name: str | None = None) -> RealOrComplex:
+def stored(run: Context, value: RealOrComplex, name: str | None = None) -> RealOrComplex:
     """Such an array as it is now, whatever is written later."""
     found = value.in_complex
     if isinstance(found, View) or run.tracer.straight is not None:
@@ -78,7 +79,9 @@ _COMPLEX: frozenset[Any] = frozenset(
 _ERRORS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 
 
-def _known_or_called(run: Any, call: Callable[..., Any], given: Sequence[Any], named: Any) -> Any:
+def _known_or_called(
+    run: Context, call: Callable[..., Any], given: Sequence[Any], named: Any
+) -> Any:
     """What a call gives; of what is known it may raise what Python raises."""
     try:
         return call(run, *given, **named)
@@ -89,7 +92,7 @@ def _known_or_called(run: Any, call: Callable[..., Any], given: Sequence[Any], n
 
 
 def handled(
-    run: Any, call: Callable[..., Any], function: Any, given: Sequence[Any], named: Any
+    run: Context, call: Callable[..., Any], function: Any, given: Sequence[Any], named: Any
 ) -> Any:
     """What a function of NumPy gives, also of arrays that are real or complex.
 
@@ -127,7 +130,7 @@ def handled(
     return found if known else _opened(sources, found)
 
 
-def attribute(run: Any, handler: Callable[..., Any], name: str, base: RealOrComplex) -> Any:
+def attribute(run: Context, handler: Callable[..., Any], name: str, base: RealOrComplex) -> Any:
     """What an attribute gives."""
     if name in ("dtype", "itemsize", "nbytes"):
         run.tracer.refuse(
@@ -141,7 +144,7 @@ def attribute(run: Any, handler: Callable[..., Any], name: str, base: RealOrComp
 
 
 def _called(
-    run: Any,
+    run: Context,
     call: Callable[..., Any],
     given: Sequence[Any],
     named: Mapping[str, Any],
@@ -150,7 +153,7 @@ def _called(
     return call(run, *replaced(list(given), form), **replaced(dict(named), form))
 
 
-def _kind_asked_for(run: Any, sources: Sequence[RealOrComplex], function: Any) -> Any:
+def _kind_asked_for(run: Context, sources: Sequence[RealOrComplex], function: Any) -> Any:
     """``np.iscomplexobj`` and ``np.isrealobj``: truth values of Python."""
     found = any_complex(sources)
     if function is np.isrealobj:

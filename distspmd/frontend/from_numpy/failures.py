@@ -19,6 +19,7 @@ from distspmd.errors import NOTED
 from distspmd.expressions.ir import Constant, Expression, apply, cast
 from distspmd.frontend.from_numpy import checks
 from distspmd.frontend.from_numpy.caught import line_of_error
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.elements import is_one
 from distspmd.frontend.from_numpy.kinds import is_of_python
 from distspmd.frontend.from_numpy.tracer import Tracer
@@ -29,7 +30,9 @@ _DIVISION, _DOMAIN, _RANGE, _COMPLEX, _NO_NUMBER, _NOT_WHOLE, _OVERFLOW = range(
 _Test = Callable[..., Expression]
 
 
-def check(run: Any, value: Tensor, failed: Callable[[Expression], Expression], kind: int) -> Tensor:
+def check(
+    run: Context, value: Tensor, failed: Callable[[Expression], Expression], kind: int
+) -> Tensor:
     """A number with which the program ends where it has failed.
 
     Args:
@@ -102,7 +105,7 @@ def one_number(tracer: Tracer, value: Tensor) -> Tensor:
 # -- operators of Python --------------------------------------------------------------------------
 
 
-def checked_operands(run: Any, op: ast.operator, left: Any, right: Any) -> tuple[Any, Any]:
+def checked_operands(run: Context, op: ast.operator, left: Any, right: Any) -> tuple[Any, Any]:
     """Operands of which Python raises where NumPy gives inf, nan or 0; others as they are."""
     if not (is_of_python(left) and is_of_python(right)):
         return left, right
@@ -113,7 +116,7 @@ def checked_operands(run: Any, op: ast.operator, left: Any, right: Any) -> tuple
     return left, right
 
 
-def checked_power(run: Any, base: Any, exponent: Any, found: Any) -> Any:
+def checked_power(run: Context, base: Any, exponent: Any, found: Any) -> Any:
     """What ``base ** exponent`` gives; the program ends where Python says that it overflows."""
     if not (is_of_python(base) and is_of_python(exponent)) or found.dtype.kind != "f":
         return found
@@ -122,7 +125,7 @@ def checked_power(run: Any, base: Any, exponent: Any, found: Any) -> Any:
     return check(run, found, lambda value: _both(_is_infinite(value), finite), _OVERFLOW)
 
 
-def checked_whole(run: Any, value: Tensor) -> Tensor:
+def checked_whole(run: Context, value: Tensor) -> Tensor:
     """A number that becomes a whole one of Python: no NaN, and none of more than 64 bits."""
     if value.dtype.kind != "f":
         return value
@@ -134,7 +137,7 @@ def _is_wide(a: Expression) -> Expression:
     return apply("greater_equal", apply("absolute", a), number(2.0**63, a.dtype))
 
 
-def _divisor(run: Any, value: Any) -> Any:
+def _divisor(run: Context, value: Any) -> Any:
     if not isinstance(value, Tensor | sympy.Basic):
         if value == 0:
             run.tracer.refuse("division by zero")
@@ -150,7 +153,7 @@ def _is_negative(value: Expression) -> Expression:
     return apply("less", value, number(0, value.dtype))
 
 
-def _base(run: Any, base: Any, exponent: Any) -> Any:
+def _base(run: Context, base: Any, exponent: Any) -> Any:
     """The base of a power, which is not zero below a negative exponent."""
     tracer = run.tracer
     one, other = tracer.tensor(base), tracer.tensor(exponent)
@@ -227,7 +230,7 @@ _GROWING = {"exp", "exp2", "expm1", "sinh", "cosh", "pow", "hypot"}
 """Functions of ``math`` of which finite numbers may give infinite ones."""
 
 
-def checked_result(run: Any, name: str, arguments: Sequence[Tensor], found: Tensor) -> Tensor:
+def checked_result(run: Context, name: str, arguments: Sequence[Tensor], found: Tensor) -> Tensor:
     """What a function of ``math`` gives, for which the program ends where Python raises.
 
     Args:

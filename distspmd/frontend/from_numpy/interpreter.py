@@ -302,7 +302,7 @@ class Interpreter:
         for target, value in zip(targets, settled, strict=True):
             self.bind(target, value)
 
-    def unpacked(self, value: Any, like: ast.expr) -> Sequence[Any]:
+    def unpacked(self, value: Any, like: ast.expr | None) -> Sequence[Any]:
         """The values that are assigned to several targets."""
         if isinstance(value, generators.Generator):
             return generators.collect(self, value, at_once=True)

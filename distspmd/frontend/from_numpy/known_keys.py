@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.host.preferred import for_python
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.run_lists import decided_by_run
@@ -34,7 +35,7 @@ class ReadsText(Refusal):
         self.choice = choice
 
 
-def known_key(run: Any, holder: dict[Any, Any], key: Any, does: str = "gets") -> Any:
+def known_key(run: Context, holder: dict[Any, Any], key: Any, does: str = "gets") -> Any:
     """A key of a dictionary.
 
     Args:
@@ -61,7 +62,7 @@ def known_key(run: Any, holder: dict[Any, Any], key: Any, does: str = "gets") ->
     return key
 
 
-def check_call(run: Any, holder: dict[Any, Any], method: str, arguments: Sequence[Any]) -> None:
+def check_call(run: Context, holder: dict[Any, Any], method: str, arguments: Sequence[Any]) -> None:
     """Look at what a method of a dictionary is given.
 
     Raises:

@@ -14,6 +14,7 @@ import sympy
 
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.clocks import Seconds
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import is_of_library
 from distspmd.frontend.from_numpy.list_forms import Rows, element_of, leaves
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, complex_form, real_form
@@ -41,7 +42,7 @@ from distspmd.runtime.calls.form import (
 from distspmd.runtime.calls.text_parts import TextOf
 
 
-def returned_form(run: Any, returned: Any) -> Any:
+def returned_form(run: Context, returned: Any) -> Any:
     """Make the arrays of what a function returns results; the form that it has else."""
     tracer: Tracer = run.tracer
     found: list[Any] = []

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.host.preferred import check_kind
 from distspmd.frontend.from_numpy.list_forms import (
     MIXED,
@@ -70,7 +71,7 @@ class DecidedByRun(Exception):
         self.site = site
 
 
-def decided_by_run(run: Any, value: Any) -> None:
+def decided_by_run(run: Context, value: Any) -> None:
     """Let what a program does with a list be read with one whose content the run decides.
 
     Args:
@@ -374,7 +375,7 @@ def view_of_column(column: View, count: Length) -> View:
     return make_view(column.container, shape, places)
 
 
-def numbers_of(run: Any, own: RunList, what: str) -> View:
+def numbers_of(run: Context, own: RunList, what: str) -> View:
     """The numbers that a list or set has, all of one type; ``what`` is told of others."""
     tracer: Tracer = run.tracer
     if not isinstance(own.form, Leaf) or own.form.shape or own.form.texts:

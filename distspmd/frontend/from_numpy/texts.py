@@ -21,6 +21,7 @@ import sympy
 from distspmd.expressions.ir import Expression, apply
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.clocks import Seconds
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex
 from distspmd.frontend.from_numpy.run_lists import RunList, RunTable
 from distspmd.frontend.from_numpy.run_types import TYPES, typed
@@ -374,7 +375,7 @@ def values_in(text: str) -> list[Any]:
     return found
 
 
-def kept_now(run: Any, text: str) -> str:
+def kept_now(run: Context, text: str) -> str:
     """A text that what is written later to its arrays does not change."""
     tracer = run.tracer
     if tracer.straight is not None or tracer.parallel or _is_said_at_once(tracer):

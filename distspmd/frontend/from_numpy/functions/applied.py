@@ -17,6 +17,7 @@ import sympy
 from distspmd.expressions.ir import cast
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import converted
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.creation import dtype_of
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.lengths import kept_in
@@ -32,7 +33,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import subtract, symbol
 Call = Callable[[tuple[sympy.Symbol, ...]], Any]
 
 
-def apply_to_each(run: Any, label: str, shape: Sequence[Length], call: Call) -> Any:
+def apply_to_each(run: Context, label: str, shape: Sequence[Length], call: Call) -> Any:
     """What a call gives at each index of a shape, in arrays; a tuple where it gives tuples.
 
     Args:
@@ -71,7 +72,7 @@ def apply_to_each(run: Any, label: str, shape: Sequence[Length], call: Call) -> 
     return found
 
 
-def _apply_to_room(run: Any, label: str, shape: Sequence[Length], call: Call) -> Any:
+def _apply_to_room(run: Context, label: str, shape: Sequence[Length], call: Call) -> Any:
     """What a call gives at each index of a shape that data decide; beyond it, at the last one."""
     tracer = run.tracer
     room = [tracer.capacity(n) for n in shape]
@@ -88,7 +89,7 @@ def _apply_to_room(run: Any, label: str, shape: Sequence[Length], call: Call) ->
 
 
 def _as_elements(
-    run: Any, label: str, parameters: Sequence[Parameter], index: Any, call: Call
+    run: Context, label: str, parameters: Sequence[Parameter], index: Any, call: Call
 ) -> Any:
     """One kernel."""
     tracer = run.tracer
@@ -114,7 +115,7 @@ def _as_elements(
 
 
 def _as_statements(
-    run: Any, label: str, parameters: Sequence[Parameter], index: Any, call: Call
+    run: Context, label: str, parameters: Sequence[Parameter], index: Any, call: Call
 ) -> Any:
     """A map whose iterations run statements."""
     tracer = run.tracer
@@ -146,7 +147,7 @@ def _as_statements(
 
 @function(np.vectorize)
 def _vectorize(
-    run: Any,
+    run: Context,
     pyfunc: Any,
     otypes: Any = None,
     doc: Any = None,
@@ -158,7 +159,7 @@ def _vectorize(
 
 
 @function(np.frompyfunc)
-def _frompyfunc(run: Any, func: Any, /, nin: int, nout: int, *, identity: Any = None) -> Any:
+def _frompyfunc(run: Context, func: Any, /, nin: int, nout: int, *, identity: Any = None) -> Any:
     """The same, whose arrays have numbers, where NumPy's have objects."""
     return functools.partial(_call_vectorized, func, None, None, None)
 
@@ -169,7 +170,13 @@ def _call_vectorized(pyfunc: Any, otypes: Any, excluded: Any, signature: Any) ->
 
 @function(_call_vectorized)
 def vectorized(
-    run: Any, pyfunc: Any, otypes: Any, excluded: Any, signature: Any, *arguments: Any, **named: Any
+    run: Context,
+    pyfunc: Any,
+    otypes: Any,
+    excluded: Any,
+    signature: Any,
+    *arguments: Any,
+    **named: Any,
 ) -> Any:
     """Call a function at each element of arrays; of branches of different types the common one."""
     tracer = run.tracer
@@ -204,7 +211,7 @@ def vectorized(
     return converted(tracer, found, kinds[0])
 
 
-def _extents_of_core(run: Any, signature: Any, names: Sequence[Any]) -> dict[Any, int]:
+def _extents_of_core(run: Context, signature: Any, names: Sequence[Any]) -> dict[Any, int]:
     """How many dimensions of each argument a call takes, by the signature of ``np.vectorize``.
 
     Raises:
@@ -224,7 +231,7 @@ def _extents_of_core(run: Any, signature: Any, names: Sequence[Any]) -> dict[Any
 
 @function(np.apply_along_axis)
 def _apply_along_axis(
-    run: Any, func1d: Any, axis: Any, arr: Any, *arguments: Any, **named: Any
+    run: Context, func1d: Any, axis: Any, arr: Any, *arguments: Any, **named: Any
 ) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(arr)

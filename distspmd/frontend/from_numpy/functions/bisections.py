@@ -6,6 +6,7 @@ import bisect
 import inspect
 from typing import Any
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.library import bisection
@@ -19,7 +20,7 @@ from distspmd.frontend.from_numpy.values import Tensor
 def _as_function(name: str) -> Any:
     own = getattr(bisection, name)
 
-    def call(run: Any, *given: Any, **named: Any) -> Any:
+    def call(run: Context, *given: Any, **named: Any) -> Any:
         try:
             bound = inspect.signature(own).bind(*given, **named)
         except TypeError as problem:

@@ -9,6 +9,7 @@ import sympy
 
 from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.creation import dtype_of
 from distspmd.frontend.from_numpy.functions.registry import METHODS
 from distspmd.frontend.from_numpy.images import image_of
@@ -27,7 +28,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import add, floor_divide, multipl
 BOOL = np.dtype(bool)
 
 
-def view_as(run: Any, array: Any, dtype: Any) -> Tensor:
+def view_as(run: Context, array: Any, dtype: Any) -> Tensor:
     """``array.view(dtype)``: writes to either are seen in both where elements have one size."""
     tracer = run.tracer
     tensor, kind = tracer.tensor(array), dtype_of(run, dtype)
@@ -35,7 +36,7 @@ def view_as(run: Any, array: Any, dtype: Any) -> Tensor:
     if tensor.mask is not None:
         tensor = tracer.stored(tensor)
     if tensor.dtype == kind:
-        return tensor  # type: ignore[no-any-return]
+        return tensor
     if own == wanted and "c" not in (tensor.dtype.kind, kind.kind):
         return image_of(tensor, lambda t: _same(t, kind), lambda part, t: _same(part, t.dtype))
     if not tensor.ndim:
@@ -153,7 +154,7 @@ def _joined(tensor: Tensor, kind: DType, count: int, whole: Any) -> Tensor:
     return Tensor(shape, kind, lambda index: whole([p.element(index) for p in parts]))
 
 
-def _byteswap(run: Any, array: Any, inplace: bool = False) -> Tensor:
+def _byteswap(run: Context, array: Any, inplace: bool = False) -> Tensor:
     """Elements whose bytes stand in the other order."""
     tracer = run.tracer
     tensor = tracer.tensor(array)
@@ -168,9 +169,9 @@ def _byteswap(run: Any, array: Any, inplace: bool = False) -> Tensor:
 
     found = tracer.stored_anew(Tensor(tensor.shape, kind, element))
     if not inplace:
-        return found  # type: ignore[no-any-return]
+        return found
     tracer.assign(tracer.stored(tensor), found)
-    return tensor  # type: ignore[no-any-return]
+    return tensor
 
 
 METHODS["byteswap"] = _byteswap

@@ -9,6 +9,7 @@ import numpy as np
 from distspmd.frontend.from_numpy.arithmetic import choose, combine, converted
 from distspmd.frontend.from_numpy.choosing import true_indices
 from distspmd.frontend.from_numpy.complex_parts import apply_imag, apply_real, from_parts
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.reductions import finished
 from distspmd.frontend.from_numpy.functions.registry import METHODS, function
 from distspmd.frontend.from_numpy.kinds import of_numpy
@@ -20,7 +21,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import same
 
 
 @function(np.where)
-def _where(run: Any, condition: Any, *values: Any) -> Any:
+def _where(run: Context, condition: Any, *values: Any) -> Any:
     if not values:
         return true_indices(run.tracer, run.tracer.tensor(condition))
     one, other = (run.tracer.tensor(v) for v in values)
@@ -28,7 +29,7 @@ def _where(run: Any, condition: Any, *values: Any) -> Any:
 
 
 @function(np.select)
-def _select(run: Any, conditions: Any, values: Any, default: Any = 0) -> Any:
+def _select(run: Context, conditions: Any, values: Any, default: Any = 0) -> Any:
     tracer = run.tracer
     found = tracer.tensor(default)
     kind = np.result_type(
@@ -41,7 +42,7 @@ def _select(run: Any, conditions: Any, values: Any, default: Any = 0) -> Any:
 
 @function(np.clip)
 def _clip(
-    run: Any, value: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **options: Any
+    run: Context, value: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **options: Any
 ) -> Any:
     low, high = options.get("min", a_min), options.get("max", a_max)
     found = value
@@ -53,7 +54,7 @@ def _clip(
 
 
 def _method_clip(
-    run: Any,
+    run: Context,
     base: Any,
     min: Any = None,
     max: Any = None,
@@ -66,7 +67,7 @@ METHODS["clip"] = _method_clip
 
 
 @function(np.round, np.around, method="round")
-def _round(run: Any, value: Any, decimals: Any = 0, out: Any = None) -> Any:
+def _round(run: Context, value: Any, decimals: Any = 0, out: Any = None) -> Any:
     tracer = run.tracer
     tensor = of_numpy(tracer.tensor(value))
     if tensor.dtype.kind == "b":
@@ -91,7 +92,12 @@ def _round(run: Any, value: Any, decimals: Any = 0, out: Any = None) -> Any:
 
 @function(np.nan_to_num)
 def _nan_to_num(
-    run: Any, value: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+    run: Context,
+    value: Any,
+    copy: bool = True,
+    nan: Any = 0.0,
+    posinf: Any = None,
+    neginf: Any = None,
 ) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
@@ -119,7 +125,7 @@ def _nan_to_num(
 
 @function(np.isclose)
 def _isclose(
-    run: Any, a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
+    run: Context, a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
 ) -> Any:
     tracer = run.tracer
     gap = combine(tracer, np.absolute, [combine(tracer, np.subtract, [a, b])])
@@ -143,12 +149,12 @@ def _isclose(
 
 
 @function(np.allclose)
-def _allclose(run: Any, a: Any, b: Any, *rest: Any, **options: Any) -> Any:
+def _allclose(run: Context, a: Any, b: Any, *rest: Any, **options: Any) -> Any:
     return run.call(all, [_isclose(run, a, b, *rest, **options)], {})
 
 
 @function(np.array_equal)
-def _array_equal(run: Any, a: Any, b: Any, equal_nan: bool = False) -> Any:
+def _array_equal(run: Context, a: Any, b: Any, equal_nan: bool = False) -> Any:
     if a is None or b is None:
         return a is b
     if equal_nan:

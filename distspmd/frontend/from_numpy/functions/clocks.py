@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 from distspmd.frontend.from_numpy import checks
 from distspmd.frontend.from_numpy.clocks import Seconds
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS
 from distspmd.runtime.calls.clock import CLOCKS
 
 
-def _read(run: Any, *, name: str) -> Seconds:
+def _read(run: Context, *, name: str) -> Seconds:
     number = run.readings_of_clocks
     run.readings_of_clocks += 1
     checks.add_reading(run, number, name)

@@ -10,6 +10,7 @@ import numpy as np
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import choose, combine, converted
 from distspmd.frontend.from_numpy.checks import end_if
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.functions.sorting import look_up
 from distspmd.frontend.from_numpy.functions.unknown_lengths import length_of_run
@@ -24,7 +25,9 @@ LARGEST_TABLE = 1025
 """So many edges that are known are written into the program; more are computed there."""
 
 
-def count_into(run: Any, places: Tensor, length: Any, weights: Tensor | None, dtype: Any) -> Tensor:
+def count_into(
+    run: Context, places: Tensor, length: Any, weights: Tensor | None, dtype: Any
+) -> Tensor:
     """How many elements have each place below a length, or the sum of their weights.
 
     Args:
@@ -44,12 +47,12 @@ def count_into(run: Any, places: Tensor, length: Any, weights: Tensor | None, dt
     return indexing.read(tracer, base, slice(0, length))
 
 
-def _vector(run: Any, value: Any) -> Tensor:
+def _vector(run: Context, value: Any) -> Tensor:
     tensor: Tensor = run.tracer.tensor(value)
     return flat(run.tracer, tensor) if tensor.ndim else reshape(run.tracer, tensor, [1])
 
 
-def _ends(run: Any, values: Tensor, limits: Any) -> tuple[Any, Any]:
+def _ends(run: Context, values: Tensor, limits: Any) -> tuple[Any, Any]:
     """The first and the last edge, of values or as they are given."""
     tracer = run.tracer
     if limits is not None:
@@ -70,7 +73,7 @@ def _ends(run: Any, values: Tensor, limits: Any) -> tuple[Any, Any]:
 
 
 def edges_of(
-    run: Any, values: Tensor, bins: Any, limits: Any, dtype: Any = None, weights: Any = None
+    run: Context, values: Tensor, bins: Any, limits: Any, dtype: Any = None, weights: Any = None
 ) -> Tensor:
     """The edges of bins: those that are given, or of as many equal ones."""
     tracer = run.tracer
@@ -118,7 +121,7 @@ RULES = ("auto", "doane", "fd", "rice", "scott", "sqrt", "sturges")
 """Names of rules that estimate a number of bins; NumPy's "stone" tries many numbers."""
 
 
-def _estimated(run: Any, values: Tensor, rule: str, limits: Any) -> Any:
+def _estimated(run: Context, values: Tensor, rule: str, limits: Any) -> Any:
     """The number of bins that the run finds by a rule."""
     if rule not in RULES:
         run.tracer.refuse(f"np.histogram(bins={rule!r}): the rules are {', '.join(RULES)}")
@@ -132,7 +135,7 @@ def _estimated(run: Any, values: Tensor, rule: str, limits: Any) -> Any:
     return length_of_run(run, count, what, "give a number of bins")
 
 
-def _places(run: Any, values: Tensor, edges: Tensor) -> Tensor:
+def _places(run: Context, values: Tensor, edges: Tensor) -> Tensor:
     """The bins of values; the number of bins for those in none."""
     tracer = run.tracer
     kind = np.result_type(values.dtype, edges.dtype)
@@ -145,16 +148,21 @@ def _places(run: Any, values: Tensor, edges: Tensor) -> Tensor:
 
 @function(np.histogram_bin_edges)
 def _histogram_bin_edges(
-    run: Any, a: Any, bins: Any = 10, range: Any = None, weights: Any = None
+    run: Context, a: Any, bins: Any = 10, range: Any = None, weights: Any = None
 ) -> Tensor:
     return edges_of(run, _vector(run, a), bins, range, weights=weights)
 
 
 @function(np.histogram)
 def _histogram(
-    run: Any, a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+    run: Context,
+    a: Any,
+    bins: Any = 10,
+    range: Any = None,
+    density: Any = None,
+    weights: Any = None,
 ) -> tuple[Tensor, Tensor]:
-    values = run.tracer.stored(_vector(run, a))
+    values: Tensor = run.tracer.stored(_vector(run, a))
     if values.dtype.kind == "b":
         values = converted(run.tracer, values, np.uint8)
     edges = run.tracer.stored(edges_of(run, values, bins, range, weights=weights))
@@ -167,7 +175,7 @@ def _histogram(
     return found, edges
 
 
-def _density(run: Any, counts: Tensor, edges: Sequence[Tensor]) -> Tensor:
+def _density(run: Context, counts: Tensor, edges: Sequence[Tensor]) -> Tensor:
     tracer = run.tracer
     found = counts
     for d, own in enumerate(edges):
@@ -183,7 +191,7 @@ def _density(run: Any, counts: Tensor, edges: Sequence[Tensor]) -> Tensor:
 
 @function(np.histogramdd)
 def _histogramdd(
-    run: Any,
+    run: Context,
     sample: Any,
     bins: Any = 10,
     range: Any = None,
@@ -205,7 +213,7 @@ def _histogramdd(
 
 
 def _of_columns(
-    run: Any, columns: Sequence[Tensor], bins: Any, limits: Any, density: Any, weights: Any
+    run: Context, columns: Sequence[Tensor], bins: Any, limits: Any, density: Any, weights: Any
 ) -> tuple[Tensor, Any]:
     tracer = run.tracer
     rank = len(columns)
@@ -240,7 +248,7 @@ def _of_columns(
 
 @function(np.histogram2d)
 def _histogram2d(
-    run: Any,
+    run: Context,
     x: Any,
     y: Any,
     bins: Any = 10,
@@ -257,7 +265,7 @@ def _histogram2d(
 
 
 @function(np.bincount)
-def _bincount(run: Any, x: Any, weights: Any = None, minlength: Any = 0) -> Tensor:
+def _bincount(run: Context, x: Any, weights: Any = None, minlength: Any = 0) -> Tensor:
     tracer = run.tracer
     values = tracer.tensor(x)
     if values.ndim != 1:
@@ -281,7 +289,7 @@ def _is_static(value: Any) -> bool:
     return isinstance(value, np.ndarray) or not any(isinstance(v, Tensor) for v in value)
 
 
-def _greatest_and_one(run: Any, values: Tensor) -> Any:
+def _greatest_and_one(run: Context, values: Tensor) -> Any:
     """The length that the elements decide; the program ends where one is negative."""
     tracer = run.tracer
     values = tracer.stored(converted(tracer, values, INT64))
@@ -294,7 +302,7 @@ def _greatest_and_one(run: Any, values: Tensor) -> Any:
     return length_of_run(run, count, "np.bincount(x)", instead)
 
 
-def _length_of_counts(run: Any, values: Tensor, length: Any) -> Any:
+def _length_of_counts(run: Context, values: Tensor, length: Any) -> Any:
     """The length that is given; the program ends where an element reaches it."""
     tracer = run.tracer
     most = {"b": 2, "u": 2 ** (8 * values.dtype.itemsize)}.get(values.dtype.kind)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.arithmetic import choose, combine, converted
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.products import contract
 from distspmd.frontend.from_numpy.functions.reductions import finished, reduce
 from distspmd.frontend.from_numpy.functions.registry import function
@@ -17,7 +18,7 @@ from distspmd.frontend.from_numpy.shapes import expand_dims, reshape, transpose
 from distspmd.frontend.from_numpy.values import Tensor
 
 
-def _as_rows(run: Any, value: Any, rowvar: bool, kind: Any) -> Tensor:
+def _as_rows(run: Context, value: Any, rowvar: bool, kind: Any) -> Tensor:
     tracer = run.tracer
     tensor = tracer.tensor(value)
     if tensor.ndim > 2:
@@ -31,7 +32,7 @@ def _as_rows(run: Any, value: Any, rowvar: bool, kind: Any) -> Tensor:
 
 @function(np.cov)
 def _cov(
-    run: Any,
+    run: Context,
     m: Any,
     y: Any = None,
     rowvar: bool = True,
@@ -66,9 +67,11 @@ def _cov(
 
 
 @function(np.corrcoef)
-def _corrcoef(run: Any, x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Tensor:
+def _corrcoef(
+    run: Context, x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None
+) -> Tensor:
     tracer = run.tracer
-    found = tracer.stored_anew(_cov(run, x, y, rowvar, dtype=dtype), "covariances")
+    found: Tensor = tracer.stored_anew(_cov(run, x, y, rowvar, dtype=dtype), "covariances")
     if found.ndim == 0:
         return combine(tracer, np.divide, [found, found])
     spread = combine(tracer, np.sqrt, [run.call(np.real, [run.call(np.diag, [found], {})], {})])
@@ -89,7 +92,7 @@ def _variance(name: str) -> Any:
     plain = getattr(np, name.removeprefix("nan"))
 
     def call(
-        run: Any,
+        run: Context,
         a: Any,
         axis: Any = None,
         dtype: Any = None,
@@ -144,7 +147,9 @@ function(np.nanstd)(_variance("nanstd"))
 def _place(name: str, filler: float) -> Any:
     plain = getattr(np, name.removeprefix("nan"))
 
-    def call(run: Any, a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
+    def call(
+        run: Context, a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False
+    ) -> Any:
         tracer = run.tracer
         tensor = tracer.tensor(a)
         if tensor.dtype.kind == "f":

@@ -13,6 +13,7 @@ from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.checks import end_if
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.kinds import has_data, is_foreign_type
 from distspmd.frontend.from_numpy.library import rarer_forms
@@ -29,7 +30,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import add, ceil_divide, is_at_le
 FLOAT64 = np.dtype(np.float64)
 
 
-def shape_of(run: Any, shape: Any) -> tuple[Any, ...]:
+def shape_of(run: Context, shape: Any) -> tuple[Any, ...]:
     """A shape that is given."""
     tracer = run.tracer
     if isinstance(shape, tuple | list):
@@ -39,7 +40,7 @@ def shape_of(run: Any, shape: Any) -> tuple[Any, ...]:
     return (tracer.as_whole(shape, "an extent"),)
 
 
-def dtype_of(run: Any, dtype: Any, default: Any = np.float64) -> np.dtype[Any]:
+def dtype_of(run: Context, dtype: Any, default: Any = np.float64) -> np.dtype[Any]:
     """A type that is given."""
     from dace import dtypes
 
@@ -60,7 +61,7 @@ def dtype_of(run: Any, dtype: Any, default: Any = np.float64) -> np.dtype[Any]:
     return kind
 
 
-def filled(run: Any, shape: Any, value: Any, dtype: np.dtype[Any]) -> Tensor:
+def filled(run: Context, shape: Any, value: Any, dtype: np.dtype[Any]) -> Tensor:
     """An array of one number."""
     tensor = converted(run.tracer, value, dtype)
     extents = shape_of(run, shape)
@@ -69,17 +70,17 @@ def filled(run: Any, shape: Any, value: Any, dtype: np.dtype[Any]) -> Tensor:
 
 
 @function(np.zeros)
-def _zeros(run: Any, shape: Any, dtype: Any = None, order: Any = "C", **_: Any) -> Tensor:
+def _zeros(run: Context, shape: Any, dtype: Any = None, order: Any = "C", **_: Any) -> Tensor:
     return filled(run, shape, 0, dtype_of(run, dtype))
 
 
 @function(np.ones)
-def _ones(run: Any, shape: Any, dtype: Any = None, order: Any = "C", **_: Any) -> Tensor:
+def _ones(run: Context, shape: Any, dtype: Any = None, order: Any = "C", **_: Any) -> Tensor:
     return filled(run, shape, 1, dtype_of(run, dtype))
 
 
 @function(np.empty)
-def _empty(run: Any, shape: Any, dtype: Any = None, order: Any = "C", **_: Any) -> Tensor:
+def _empty(run: Context, shape: Any, dtype: Any = None, order: Any = "C", **_: Any) -> Tensor:
     """A container: what is read of it before it is written is not defined in NumPy either."""
     known: Tensor = run.tracer.empty(
         run.tracer.target or "empty", shape_of(run, shape), dtype_of(run, dtype)
@@ -88,7 +89,7 @@ def _empty(run: Any, shape: Any, dtype: Any = None, order: Any = "C", **_: Any) 
 
 
 @function(np.ndarray)
-def _ndarray(run: Any, shape: Any, dtype: Any = float, *others: Any, **named: Any) -> Tensor:
+def _ndarray(run: Context, shape: Any, dtype: Any = float, *others: Any, **named: Any) -> Tensor:
     if others or named.keys() - {"order"}:
         run.tracer.refuse("np.ndarray on the memory of something else; write a slice of an array")
     known: Tensor = _empty(run, shape, dtype)
@@ -96,14 +97,14 @@ def _ndarray(run: Any, shape: Any, dtype: Any = float, *others: Any, **named: An
 
 
 @function(np.full)
-def _full(run: Any, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> Tensor:
+def _full(run: Context, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> Tensor:
     tensor = run.tracer.tensor(fill_value)
     return filled(run, shape, tensor, dtype_of(run, dtype, tensor.dtype))
 
 
 def _like(value: Any) -> Any:
     def make(
-        run: Any, like: Any, *rest: Any, dtype: Any = None, shape: Any = None, **_: Any
+        run: Context, like: Any, *rest: Any, dtype: Any = None, shape: Any = None, **_: Any
     ) -> Tensor:
         tensor = run.tracer.tensor(like)
         number_ = rest[0] if value is None else value
@@ -121,7 +122,7 @@ function(np.ones_like)(_like(1))
 
 @function(np.full_like)
 def _full_like(
-    run: Any, like: Any, fill_value: Any, dtype: Any = None, shape: Any = None, **_: Any
+    run: Context, like: Any, fill_value: Any, dtype: Any = None, shape: Any = None, **_: Any
 ) -> Tensor:
     tensor = run.tracer.tensor(like)
     kind = dtype_of(run, dtype, tensor.dtype)
@@ -130,14 +131,14 @@ def _full_like(
 
 @function(np.array)
 def _array(
-    run: Any, value: Any, dtype: Any = None, copy: Any = True, ndmin: int = 0, **_: Any
+    run: Context, value: Any, dtype: Any = None, copy: Any = True, ndmin: int = 0, **_: Any
 ) -> Any:
     found = _of_no_dimensions(_stored_array(run, value, dtype))
     missing = ndmin - found.ndim
     return found if missing <= 0 else run.call(np.expand_dims, [found, tuple(range(missing))], {})
 
 
-def _stored_array(run: Any, value: Any, dtype: Any) -> Any:
+def _stored_array(run: Context, value: Any, dtype: Any) -> Any:
     kind = None if dtype is None else dtype_of(run, dtype)
     if not has_data(value) and not isinstance(value, np.ndarray):
         try:
@@ -154,7 +155,7 @@ def _stored_array(run: Any, value: Any, dtype: Any) -> Any:
 
 
 @function(np.asarray, np.asanyarray)
-def _as_array(run: Any, value: Any, dtype: Any = None, **_: Any) -> Any:
+def _as_array(run: Context, value: Any, dtype: Any = None, **_: Any) -> Any:
     tensor = run.tracer.tensor(value)
     if tensor.weak is not None:  # a number of Python becomes an array of no dimensions
         return _of_no_dimensions(_stored_array(run, value, dtype))
@@ -171,7 +172,7 @@ def _of_no_dimensions(tensor: Any) -> Any:
 
 
 @function(np.fromiter)
-def _from_iterator(run: Any, iter: Any, dtype: Any, count: Any = -1, **_: Any) -> Any:
+def _from_iterator(run: Context, iter: Any, dtype: Any, count: Any = -1, **_: Any) -> Any:
     """The values that an iterator gives, of which a number of them may be asked for."""
     tracer = run.tracer
     kind = dtype_of(run, dtype)
@@ -193,13 +194,13 @@ def _from_iterator(run: Any, iter: Any, dtype: Any, count: Any = -1, **_: Any) -
 
 
 @function(np.copy, method="copy")
-def _copy(run: Any, value: Any, order: Any = "C", **_: Any) -> Any:
+def _copy(run: Context, value: Any, order: Any = "C", **_: Any) -> Any:
     tensor = run.tracer.tensor(value)
     return run.tracer.stored_anew(Tensor(tensor.shape, tensor.dtype, tensor.element))
 
 
 @function(np.eye)
-def _eye(run: Any, n: Any, m: Any = None, k: Any = 0, dtype: Any = None, **_: Any) -> Tensor:
+def _eye(run: Context, n: Any, m: Any = None, k: Any = 0, dtype: Any = None, **_: Any) -> Tensor:
     n = run.tracer.as_whole(n)
     m = n if m is None else run.tracer.as_whole(m)
     k = run.tracer.as_whole(k)
@@ -214,7 +215,7 @@ def _eye(run: Any, n: Any, m: Any = None, k: Any = 0, dtype: Any = None, **_: An
 
 
 @function(np.identity)
-def _identity(run: Any, n: Any, dtype: Any = None, **_: Any) -> Tensor:
+def _identity(run: Context, n: Any, dtype: Any = None, **_: Any) -> Tensor:
     known: Tensor = _eye(run, n, dtype=dtype)
     return known
 
@@ -227,7 +228,7 @@ def _shifted(index: Index, by: Any) -> Expression:
 
 @function(np.arange)
 def _arange(
-    run: Any,
+    run: Context,
     *ends: Any,
     start: Any = None,
     stop: Any = None,
@@ -266,7 +267,7 @@ def _arange(
     return _range_of_reals(run, first, stop, step, dtype)
 
 
-def _range_of_reals(run: Any, first: Any, stop: Any, step: Any, dtype: Any) -> Tensor:
+def _range_of_reals(run: Context, first: Any, stop: Any, step: Any, dtype: Any) -> Tensor:
     """A range of as many numbers as the run decides."""
     from distspmd.frontend.from_numpy.functions.unknown_lengths import length_of_run
 
@@ -304,7 +305,7 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int | np.integer | sympy.Basic)
 
 
-def _affine(run: Any, count: Any, first: Any, step: Any, dtype: np.dtype[Any]) -> Tensor:
+def _affine(run: Context, count: Any, first: Any, step: Any, dtype: np.dtype[Any]) -> Tensor:
     from distspmd.frontend.tensor_ir.whole_numbers import multiply
 
     def element(index: tuple[Index, ...]) -> Expression:
@@ -323,7 +324,7 @@ def _affine(run: Any, count: Any, first: Any, step: Any, dtype: np.dtype[Any]) -
     return known
 
 
-def _linear(run: Any, count: Any, first: Any, step: Any, dtype: np.dtype[Any]) -> Tensor:
+def _linear(run: Context, count: Any, first: Any, step: Any, dtype: np.dtype[Any]) -> Tensor:
     one, two = (run.tracer.tensor(v) for v in (first, step))
 
     def element(index: tuple[Index, ...]) -> Expression:
@@ -337,7 +338,7 @@ def _linear(run: Any, count: Any, first: Any, step: Any, dtype: np.dtype[Any]) -
 
 @function(np.linspace)
 def _linspace(
-    run: Any,
+    run: Context,
     start: Any,
     stop: Any,
     num: Any = 50,
@@ -365,7 +366,7 @@ def _linspace(
     return _spaced(run, start, stop, count, endpoint, kind)
 
 
-def _spaced(run: Any, start: Any, stop: Any, count: Any, endpoint: bool, kind: Any) -> Tensor:
+def _spaced(run: Context, start: Any, stop: Any, count: Any, endpoint: bool, kind: Any) -> Tensor:
     one, two = (run.tracer.tensor(v) for v in (start, stop))
     parts = subtract(count, 1) if endpoint else count
 

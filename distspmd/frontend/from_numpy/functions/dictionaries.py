@@ -7,6 +7,7 @@ import functools
 from collections import Counter, OrderedDict, defaultdict
 from typing import Any
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.run_lists import RunDict, RunList, site_of
@@ -15,18 +16,18 @@ from distspmd.frontend.from_numpy.syntax.ranges import static_values
 
 
 @function(builtins.dict)
-def _dict(run: Any, values: Any = (), **named: Any) -> Any:
+def _dict(run: Context, values: Any = (), **named: Any) -> Any:
     return _made(run, dict, values, named)
 
 
 @function(OrderedDict)
-def _ordered(run: Any, values: Any = (), **named: Any) -> Any:
+def _ordered(run: Context, values: Any = (), **named: Any) -> Any:
     made = _made(run, dict, values, named)
     return made if isinstance(made, RunDict) else OrderedDict(made)
 
 
 @function(defaultdict)
-def _defaultdict(run: Any, factory: Any = None, values: Any = (), **named: Any) -> Any:
+def _defaultdict(run: Context, factory: Any = None, values: Any = (), **named: Any) -> Any:
     if factory is not None and not isinstance(factory, type):
         factory = functools.partial(run.call, factory, [], {})
     made = _made(run, defaultdict, values, named)
@@ -37,7 +38,7 @@ def _defaultdict(run: Any, factory: Any = None, values: Any = (), **named: Any) 
 
 
 @function(Counter)
-def _counter(run: Any, values: Any = (), **named: Any) -> Any:
+def _counter(run: Context, values: Any = (), **named: Any) -> Any:
     if isinstance(values, RunDict):
         run.tracer.refuse("a Counter of a dictionary whose keys the run decides; write a loop")
     if isinstance(values, dict | str):
@@ -47,7 +48,7 @@ def _counter(run: Any, values: Any = (), **named: Any) -> Any:
     return Counter(list(static_values(run, values)), **named)
 
 
-def _made(run: Any, kind: type, values: Any, named: dict[str, Any]) -> Any:
+def _made(run: Context, kind: type, values: Any, named: dict[str, Any]) -> Any:
     """A dictionary of another one, or of pairs, and of named values."""
     site = site_of(run.tracer, run.tracer.node)
     if isinstance(values, RunList) and not isinstance(values, RunDict):

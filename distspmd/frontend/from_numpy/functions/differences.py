@@ -10,6 +10,7 @@ import numpy as np
 
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.joins import concatenate
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.library import rarer_forms
@@ -20,7 +21,7 @@ from distspmd.frontend.from_numpy.values import Tensor, View
 
 
 @function(np.diff)
-def _diff(run: Any, value: Any, n: Any = 1, axis: Any = -1, **options: Any) -> Any:
+def _diff(run: Context, value: Any, n: Any = 1, axis: Any = -1, **options: Any) -> Any:
     tracer = run.tracer
     found = tracer.tensor(value)
     d = normal_axis(tracer, axis, found.ndim)
@@ -42,16 +43,18 @@ def _diff(run: Any, value: Any, n: Any = 1, axis: Any = -1, **options: Any) -> A
 
 
 @function(np.ediff1d)
-def _ediff1d(run: Any, value: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+def _ediff1d(run: Context, value: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     if to_end is not None or to_begin is not None:
         return run.call(rarer_forms.ediff1d, [value, to_end, to_begin], {})
     return _diff(run, reshape(run.tracer, run.tracer.tensor(value), [-1]))
 
 
 @function(np.gradient)
-def _gradient(run: Any, value: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> Any:
+def _gradient(
+    run: Context, value: Any, *spacing: Any, axis: Any = None, edge_order: int = 1
+) -> Any:
     tracer = run.tracer
-    tensor = tracer.stored(tracer.tensor(value))
+    tensor: Tensor = tracer.stored(tracer.tensor(value))
     axes = (
         list(range(tensor.ndim))
         if axis is None
@@ -76,7 +79,7 @@ def _gradient(run: Any, value: Any, *spacing: Any, axis: Any = None, edge_order:
     return found[0] if len(found) == 1 else tuple(found)
 
 
-def _gradient_with_weights(run: Any, tensor: Tensor, d: int, step: Any, order: int) -> Any:
+def _gradient_with_weights(run: Context, tensor: Tensor, d: int, step: Any, order: int) -> Any:
     """A gradient between points of any distances, or with parabolas at the ends."""
     tracer = run.tracer
     steps = tracer.tensor(step)
@@ -105,19 +108,19 @@ def _gradient_with_weights(run: Any, tensor: Tensor, d: int, step: Any, order: i
     return converted(tracer, whole, tensor.dtype)
 
 
-def _weighted(run: Any, pairs: Sequence[tuple[Any, Any]]) -> Any:
+def _weighted(run: Context, pairs: Sequence[tuple[Any, Any]]) -> Any:
     """The sum of values with weights."""
     terms = [combine(run.tracer, np.multiply, [weight, value]) for weight, value in pairs]
     return functools.reduce(lambda x, y: combine(run.tracer, np.add, [x, y]), terms)
 
 
-def _over(run: Any, one: Any, *others: Any) -> Any:
+def _over(run: Context, one: Any, *others: Any) -> Any:
     for other in others:
         one = combine(run.tracer, np.divide, [one, other])
     return one
 
 
-def _middle_slope(run: Any, values: Sequence[Any], h: Any, k: Any) -> Any:
+def _middle_slope(run: Context, values: Sequence[Any], h: Any, k: Any) -> Any:
     """The slope in the middle of three points, with the distances before and behind it."""
     whole, difference = (combine(run.tracer, u, [k, h]) for u in (np.add, np.subtract))
     minus = combine(run.tracer, np.negative, [k])
@@ -125,7 +128,7 @@ def _middle_slope(run: Any, values: Sequence[Any], h: Any, k: Any) -> Any:
     return _weighted(run, [*zip(weights, values, strict=True)])
 
 
-def _end_slope(run: Any, values: Sequence[Any], h: Any, k: Any) -> Any:
+def _end_slope(run: Context, values: Sequence[Any], h: Any, k: Any) -> Any:
     """The slope at the first of two or three points."""
     if len(values) == 2:
         return _over(run, combine(run.tracer, np.subtract, [values[1], values[0]]), h)
@@ -136,7 +139,7 @@ def _end_slope(run: Any, values: Sequence[Any], h: Any, k: Any) -> Any:
     return _weighted(run, [*zip(weights, values, strict=True)])
 
 
-def _gradient_along(run: Any, tensor: Tensor, d: int, step: Any) -> Tensor:
+def _gradient_along(run: Context, tensor: Tensor, d: int, step: Any) -> Tensor:
     tracer = run.tracer
     target: View = tracer.empty(tracer.target or "gradient", tensor.shape, tensor.dtype)
     lead = (slice(None),) * d
@@ -152,5 +155,7 @@ def _gradient_along(run: Any, tensor: Tensor, d: int, step: Any) -> Tensor:
         gap = combine(tracer, np.subtract, [part(tensor, *up), part(tensor, *down)])
         scale = combine(tracer, np.multiply, [width, step])
         slope = combine(tracer, np.divide, [gap, scale])
-        tracer.write(part(target, *where), tracer.broadcast(slope, slope.shape))
+        written = part(target, *where)
+        assert isinstance(written, View)
+        tracer.write(written, tracer.broadcast(slope, slope.shape))
     return target

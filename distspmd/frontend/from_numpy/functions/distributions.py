@@ -10,6 +10,7 @@ import numpy as np
 from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.checks import end_if
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions import random_orders  # noqa: F401 (its methods)
 from distspmd.frontend.from_numpy.functions.random_numbers import (
     FLOAT64,
@@ -28,7 +29,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import Whole
 
 
 def _drawn(
-    run: Any, rng: Stream, operation: str, size: Any, parameters: Sequence[Any], least: float
+    run: Context, rng: Stream, operation: str, size: Any, parameters: Sequence[Any], least: float
 ) -> Tensor:
     """Numbers of an operation, one for each place, of parameters that are checked.
 
@@ -55,7 +56,7 @@ def _drawn(
     return draw_at_places(run, rng, shape, element, FLOAT64)
 
 
-def _check(run: Any, operation: str, value: Any, least: float) -> None:
+def _check(run: Context, operation: str, value: Any, least: float) -> None:
     """Let what no distribution has end the program, or be refused."""
     name = operation.removesuffix("_draw").replace("_", " ")
     message = f"a parameter of the {name} distribution is below {least:g}, or NaN"
@@ -67,7 +68,7 @@ def _check(run: Any, operation: str, value: Any, least: float) -> None:
         end_if(run, run.call(np.logical_not, [fine], {}), "ValueError", message)
 
 
-def _whole(run: Any, drawn: Tensor, size: Any) -> Any:
+def _whole(run: Context, drawn: Tensor, size: Any) -> Any:
     """Whole numbers; one of Python where NumPy gives one."""
     found = run.tracer.stored_anew(converted(run.tracer, drawn, INT64))
     return as_drawn(found, found.shape, int) if size is None else found
@@ -78,7 +79,12 @@ def _whole(run: Any, drawn: Tensor, size: Any) -> Any:
 
 @stream_method("standard_gamma")
 def _standard_gamma(
-    run: Any, rng: Stream, shape: Any, size: Any = None, dtype: Any = np.float64, out: Any = None
+    run: Context,
+    rng: Stream,
+    shape: Any,
+    size: Any = None,
+    dtype: Any = np.float64,
+    out: Any = None,
 ) -> Any:
     size = out.shape if out is not None and size is None else size
     found = _drawn(run, rng, "gamma_draw", size, [shape], 0.0)
@@ -86,13 +92,13 @@ def _standard_gamma(
 
 
 @stream_method("log_standard_gamma")
-def _log_standard_gamma(run: Any, rng: Stream, shape: Any, size: Any = None) -> Any:
+def _log_standard_gamma(run: Context, rng: Stream, shape: Any, size: Any = None) -> Any:
     """The logarithm: numbers of small shapes are too small for floating-point numbers."""
     return _drawn(run, rng, "log_gamma_draw", size, [shape], 0.0)
 
 
 @stream_method("gamma")
-def _gamma(run: Any, rng: Stream, shape: Any, scale: Any = 1.0, size: Any = None) -> Any:
+def _gamma(run: Context, rng: Stream, shape: Any, scale: Any = 1.0, size: Any = None) -> Any:
     extents = shape_drawn(run, size, shape, scale)
     drawn = _drawn(run, rng, "gamma_draw", extents, [shape], 0.0)
     found = run.tracer.stored_anew(combine(run.tracer, np.multiply, [drawn, scale]))
@@ -100,19 +106,19 @@ def _gamma(run: Any, rng: Stream, shape: Any, scale: Any = 1.0, size: Any = None
 
 
 @stream_method("poisson")
-def _poisson(run: Any, rng: Stream, lam: Any = 1.0, size: Any = None) -> Any:
+def _poisson(run: Context, rng: Stream, lam: Any = 1.0, size: Any = None) -> Any:
     return _whole(run, _drawn(run, rng, "poisson_draw", size, [lam], 0.0), size)
 
 
 @stream_method("binomial")
-def _binomial(run: Any, rng: Stream, n: Any, p: Any, size: Any = None) -> Any:
+def _binomial(run: Context, rng: Stream, n: Any, p: Any, size: Any = None) -> Any:
     _check(run, "binomial", run.call(np.subtract, [1.0, p], {}), 0.0)
     return _whole(run, _drawn(run, rng, "binomial_draw", size, [n, p], 0.0), size)
 
 
 @stream_method("hypergeometric")
 def _hypergeometric(
-    run: Any, rng: Stream, ngood: Any, nbad: Any, nsample: Any, size: Any = None
+    run: Context, rng: Stream, ngood: Any, nbad: Any, nsample: Any, size: Any = None
 ) -> Any:
     left = run.call(np.subtract, [run.call(np.add, [ngood, nbad], {}), nsample], {})
     _check(run, "hypergeometric", left, 0.0)
@@ -121,18 +127,18 @@ def _hypergeometric(
 
 
 @stream_method("zipf")
-def _zipf(run: Any, rng: Stream, a: Any, size: Any = None) -> Any:
+def _zipf(run: Context, rng: Stream, a: Any, size: Any = None) -> Any:
     return _whole(run, _drawn(run, rng, "zipf_draw", size, [a], float(np.nextafter(1, 2))), size)
 
 
 @stream_method("logseries")
-def _logseries(run: Any, rng: Stream, p: Any, size: Any = None) -> Any:
+def _logseries(run: Context, rng: Stream, p: Any, size: Any = None) -> Any:
     _check(run, "logarithmic", run.call(np.subtract, [1.0 - 2.0**-53, p], {}), 0.0)
     return _whole(run, _drawn(run, rng, "log_series_draw", size, [p], 0.0), size)
 
 
 @stream_method("vonmises")
-def _vonmises(run: Any, rng: Stream, mu: Any, kappa: Any, size: Any = None) -> Any:
+def _vonmises(run: Context, rng: Stream, mu: Any, kappa: Any, size: Any = None) -> Any:
     tracer, turn = run.tracer, 2 * np.pi
     extents = shape_drawn(run, size, mu, kappa)
     drawn = _drawn(run, rng, "von_mises_draw", extents, [kappa], 0.0)
@@ -149,7 +155,7 @@ def _follows(name: str) -> None:
     python = getattr(distributions, name)
 
     @stream_method(name)
-    def handler(run: Any, rng: Stream, *given: Any, **named: Any) -> Any:
+    def handler(run: Context, rng: Stream, *given: Any, **named: Any) -> Any:
         return run.call(python, [rng, *given], named)
 
 
@@ -162,7 +168,7 @@ for _name in (
 
 
 @stream_method("spawn")
-def _spawn(run: Any, rng: Stream, n_children: Any) -> list[Stream]:
+def _spawn(run: Context, rng: Stream, n_children: Any) -> list[Stream]:
     """Generators with seeds that this one draws."""
     tracer = run.tracer
     count = tracer.as_whole(n_children, "a number of generators")

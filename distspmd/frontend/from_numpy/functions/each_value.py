@@ -12,6 +12,7 @@ import sympy
 
 from distspmd.frontend.from_numpy import texts
 from distspmd.frontend.from_numpy.arithmetic import choose
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.python import as_list
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.kinds import has_data
@@ -29,7 +30,7 @@ _NONE = object()
 
 
 @function(builtins.sorted)
-def _sorted(run: Any, values: Any, *, key: Any = None, reverse: Any = False) -> Any:
+def _sorted(run: Context, values: Any, *, key: Any = None, reverse: Any = False) -> Any:
     found = _of_run(run, values)
     if found is None:
         every = list(static_values(run, values))
@@ -45,7 +46,7 @@ def _sorted(run: Any, values: Any, *, key: Any = None, reverse: Any = False) -> 
     return found
 
 
-def _of_run(run: Any, values: Any) -> Any:
+def _of_run(run: Context, values: Any) -> Any:
     """A new list of as many values as the run decides; None for others."""
     if isinstance(values, RunList) and values.kind is set:
         return lists.made_of_columns(run, list, values.form, lists.columns_of(run.tracer, values))
@@ -54,12 +55,14 @@ def _of_run(run: Any, values: Any) -> Any:
     return as_list(run, values)
 
 
-def _keys(run: Any, values: Any, key: Any) -> list[Any]:
+def _keys(run: Context, values: Any, key: Any) -> list[Any]:
     """What values are compared by."""
     return [value if key is None else run.call(key, [value], {}) for value in values]
 
 
-def _extreme(run: Any, values: Any, *, least: bool, key: Any = None, default: Any = _NONE) -> Any:
+def _extreme(
+    run: Context, values: Any, *, least: bool, key: Any = None, default: Any = _NONE
+) -> Any:
     name = "min" if least else "max"
     if len(values) == 1:
         (over,) = values
@@ -84,7 +87,7 @@ def _extreme(run: Any, values: Any, *, least: bool, key: Any = None, default: An
     return _extreme_of_run(run, values, keys, key, least=least)
 
 
-def _extreme_of_run(run: Any, values: Any, keys: Any, key: Any, *, least: bool) -> Any:
+def _extreme_of_run(run: Context, values: Any, keys: Any, key: Any, *, least: bool) -> Any:
     """The least, or greatest, of values, as numbers of the run say."""
     if all(type(v) is str for v in values) and all(map(_is_number, keys)):
         return _text_of_extreme(run, values, keys, least=least)
@@ -104,7 +107,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | sympy.Expr)
 
 
-def _text_of_extreme(run: Any, values: Any, keys: Any, *, least: bool) -> Any:
+def _text_of_extreme(run: Context, values: Any, keys: Any, *, least: bool) -> Any:
     """The first of known texts that has the least, or greatest, number."""
     tracer = run.tracer
     best, which = tracer.tensor(keys[0]), tracer.tensor(0)
@@ -116,7 +119,7 @@ def _text_of_extreme(run: Any, values: Any, keys: Any, *, least: bool) -> Any:
     return texts.one_at(values, which)
 
 
-def _of_numbers(run: Any, values: Any, *, least: bool) -> Any:
+def _of_numbers(run: Context, values: Any, *, least: bool) -> Any:
     """The least, or greatest, of numbers some of which are known at run time only."""
     if all(isinstance(v, int | sympy.Expr) and not isinstance(v, bool) for v in values):
         return (sympy.Min if least else sympy.Max)(*map(sympy.sympify, values))
@@ -133,17 +136,17 @@ def _of_numbers(run: Any, values: Any, *, least: bool) -> Any:
 
 
 @function(builtins.min)
-def _min(run: Any, *values: Any, **options: Any) -> Any:
+def _min(run: Context, *values: Any, **options: Any) -> Any:
     return _extreme(run, values, least=True, **options)
 
 
 @function(builtins.max)
-def _max(run: Any, *values: Any, **options: Any) -> Any:
+def _max(run: Context, *values: Any, **options: Any) -> Any:
     return _extreme(run, values, least=False, **options)
 
 
 @function(builtins.map)
-def _map(run: Any, called: Any, *values: Any) -> Any:
+def _map(run: Context, called: Any, *values: Any) -> Any:
     if len(values) == 1 and (found := _of_run(run, values[0])) is not None:
         return of_library(run, iteration.mapped, {"called": called, "values": found})
     rows = zip(*(static_values(run, v) for v in values), strict=False)
@@ -151,7 +154,7 @@ def _map(run: Any, called: Any, *values: Any) -> Any:
 
 
 @function(builtins.filter)
-def _filter(run: Any, called: Any, values: Any) -> Any:
+def _filter(run: Context, called: Any, values: Any) -> Any:
     called = bool if called is None else called
     found = _of_run(run, values)
     if found is None:
@@ -164,7 +167,7 @@ def _filter(run: Any, called: Any, values: Any) -> Any:
 
 
 @function(functools.reduce)
-def _reduce(run: Any, called: Any, values: Any, initial: Any = _NONE) -> Any:
+def _reduce(run: Context, called: Any, values: Any, initial: Any = _NONE) -> Any:
     found = _of_run(run, values)
     if found is not None and initial is not _NONE:
         given = {"called": called, "values": found, "initial": initial}

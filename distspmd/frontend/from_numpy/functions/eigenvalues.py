@@ -9,6 +9,7 @@ import numpy as np
 
 from distspmd.frontend.from_numpy.checks import end_if
 from distspmd.frontend.from_numpy.complex_parts import apply_imag
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.lapack_calls import call, inexact, matrices
 from distspmd.frontend.from_numpy.functions.registry import function, named
 from distspmd.frontend.from_numpy.real_or_complex import real_or_complex
@@ -22,7 +23,7 @@ _CALLED = {
 }
 
 
-def _found(run: Any, a: Any, name: str, *, vectors: bool) -> list[Tensor]:
+def _found(run: Context, a: Any, name: str, *, vectors: bool) -> list[Tensor]:
     """Eigenvalues as complex numbers, and eigenvectors; of a real matrix as LAPACK pairs them."""
     matrix = matrices(run, a, name, square=True)
     kind, shape = inexact(run, matrix), matrix.shape[-2:]
@@ -45,7 +46,7 @@ def _found(run: Any, a: Any, name: str, *, vectors: bool) -> list[Tensor]:
     )
 
 
-def _opened(run: Any, matrix: Any, values: Tensor, found: Sequence[Tensor]) -> list[Tensor]:
+def _opened(run: Context, matrix: Any, values: Tensor, found: Sequence[Tensor]) -> list[Tensor]:
     """Arrays of complex numbers; of a real matrix real ones, unless eigenvalues are complex."""
     tracer = run.tracer
     if tracer.tensor(matrix).dtype.kind == "c":
@@ -56,25 +57,25 @@ def _opened(run: Any, matrix: Any, values: Tensor, found: Sequence[Tensor]) -> l
 
 
 @function(np.linalg.eig)
-def _eig(run: Any, a: Any) -> Any:
+def _eig(run: Context, a: Any) -> Any:
     found = _found(run, a, "np.linalg.eig", vectors=True)
     result: Any = type(np.linalg.eig(np.eye(1)))
     return result(*_opened(run, a, found[0], found))
 
 
 @function(np.linalg.eigvals)
-def _eigvals(run: Any, a: Any) -> Any:
+def _eigvals(run: Context, a: Any) -> Any:
     found = _found(run, a, "np.linalg.eigvals", vectors=False)
     return _opened(run, a, found[0], found)[0]
 
 
 @named("scipy.linalg", "eigvals")
-def _eigvals_of_scipy(run: Any, a: Any, *, check_finite: bool = True) -> Any:
+def _eigvals_of_scipy(run: Context, a: Any, *, check_finite: bool = True) -> Any:
     """Those of SciPy are complex always."""
     return _found(run, a, "scipy.linalg.eigvals", vectors=False)[0]
 
 
 @named("scipy.linalg", "eig")
-def _eig_of_scipy(run: Any, a: Any, *, check_finite: bool = True) -> Any:
+def _eig_of_scipy(run: Context, a: Any, *, check_finite: bool = True) -> Any:
     values, vectors = _found(run, a, "scipy.linalg.eig", vectors=True)
     return values, _opened(run, a, values, [vectors])[0]

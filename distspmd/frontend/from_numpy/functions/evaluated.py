@@ -7,6 +7,7 @@ import builtins
 from collections.abc import Mapping
 from typing import Any
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names
 from distspmd.frontend.from_numpy.texts import Text
@@ -16,7 +17,7 @@ _SOMETIMES = (ast.For, ast.While, ast.If, ast.Try, ast.With)
 
 
 @function(builtins.eval)
-def _eval(run: Any, source: Any, globals: Any = None, locals: Any = None) -> Any:
+def _eval(run: Context, source: Any, globals: Any = None, locals: Any = None) -> Any:
     tracer = run.tracer
     if not isinstance(source, str) or isinstance(source, Text):
         tracer.refuse(f"eval of {told(source)}: its text has to be known when the program is read")
@@ -40,7 +41,7 @@ def _eval(run: Any, source: Any, globals: Any = None, locals: Any = None) -> Any
         return run.value(found)
 
 
-def _check_names(run: Any, source: str, found: ast.expr) -> None:
+def _check_names(run: Context, source: str, found: ast.expr) -> None:
     """Refuse names that the function binds at times: its syntax does not say that they are read."""
     own = run.tracer.frames[-1].body
     at_times = {n for s in own if isinstance(s, _SOMETIMES) for n in bound_names(s)}

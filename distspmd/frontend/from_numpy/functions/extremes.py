@@ -8,6 +8,7 @@ import numpy as np
 
 from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.from_numpy.arithmetic import converted
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.reductions import axes_of, finished, reduce
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.library import rarer_forms
@@ -23,7 +24,7 @@ from distspmd.frontend.from_numpy.values import (
 
 def _place_of(name: str) -> Any:
     def call(
-        run: Any, value: Any, axis: Any = None, out: Any = None, keepdims: bool = False
+        run: Context, value: Any, axis: Any = None, out: Any = None, keepdims: bool = False
     ) -> Any:
         tracer = run.tracer
         tensor = tracer.tensor(value)

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import function
 
 
 @function(np.seterr)
-def _seterr(run: Any, all: Any = None, **kinds: Any) -> dict[str, Any]:
+def _seterr(run: Context, all: Any = None, **kinds: Any) -> dict[str, Any]:
     """The state before, as NumPy has it; warnings are not given by programs."""
     for kind, wanted in (("all", all), *kinds.items()):
         if wanted not in (None, "ignore", "warn"):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.arithmetic import choose, combine, converted
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.creation import dtype_of
 from distspmd.frontend.from_numpy.functions.reductions import finished
 from distspmd.frontend.from_numpy.functions.registry import function
@@ -34,7 +35,7 @@ HEADER = "kernels/fourier.hpp"
 _OPPOSITE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
-def _scale(run: Any, norm: Any, inverse: bool, length: Length) -> str:
+def _scale(run: Context, norm: Any, inverse: bool, length: Length) -> str:
     """The factor of a transform, in C++."""
     if norm not in _OPPOSITE:
         run.tracer.refuse(f'norm has to be "backward", "ortho" or "forward", not {norm!r}')
@@ -43,7 +44,7 @@ def _scale(run: Any, norm: Any, inverse: bool, length: Length) -> str:
     return f"1 / double({cpp(length)})" if inverse == (norm != "forward") else "1.0"
 
 
-def _length(run: Any, n: Any, default: Length) -> Length:
+def _length(run: Context, n: Any, default: Length) -> Length:
     if n is None:
         return default
     found = run.tracer.as_whole(n, "the length of a transform")
@@ -52,7 +53,7 @@ def _length(run: Any, n: Any, default: Length) -> Length:
     return found
 
 
-def _prepared(run: Any, value: Any, called: Any) -> tuple[Tensor, np.dtype[Any]]:
+def _prepared(run: Context, value: Any, called: Any) -> tuple[Tensor, np.dtype[Any]]:
     """A tensor with elements that are transformed, and the type of the results."""
     tensor = run.tracer.tensor(value)
     if tensor.ndim == 0:
@@ -67,7 +68,7 @@ def _prepared(run: Any, value: Any, called: Any) -> tuple[Tensor, np.dtype[Any]]
 
 
 def transform(
-    run: Any, value: Any, n: Any = None, axis: Any = -1, norm: Any = None, inverse: bool = False
+    run: Context, value: Any, n: Any = None, axis: Any = -1, norm: Any = None, inverse: bool = False
 ) -> Tensor:
     """``np.fft.fft`` or ``np.fft.ifft``."""
     tensor, kind = _prepared(run, value, np.fft.fft)
@@ -82,7 +83,9 @@ def transform(
     return found
 
 
-def real_transform(run: Any, value: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> Tensor:
+def real_transform(
+    run: Context, value: Any, n: Any = None, axis: Any = -1, norm: Any = None
+) -> Tensor:
     """``np.fft.rfft``."""
     if run.tracer.tensor(value).dtype.kind == "c":
         run.tracer.refuse("np.fft.rfft of complex numbers: use np.fft.fft")
@@ -98,7 +101,9 @@ def real_transform(run: Any, value: Any, n: Any = None, axis: Any = -1, norm: An
     return found
 
 
-def real_inverse(run: Any, value: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> Tensor:
+def real_inverse(
+    run: Context, value: Any, n: Any = None, axis: Any = -1, norm: Any = None
+) -> Tensor:
     """``np.fft.irfft``."""
     tensor, kind = _prepared(run, value, np.fft.irfft)
     d = normal_axis(run.tracer, axis, tensor.ndim)
@@ -113,28 +118,28 @@ def real_inverse(run: Any, value: Any, n: Any = None, axis: Any = -1, norm: Any 
 
 def _one_dimension(made: Any) -> Any:
     def call(
-        run: Any, a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None
+        run: Context, a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None
     ) -> Any:
         return finished(run, made(run, a, n, axis, norm), out)
 
     return call
 
 
-def _inverse(run: Any, value: Any, n: Any, axis: Any, norm: Any) -> Tensor:
+def _inverse(run: Context, value: Any, n: Any, axis: Any, norm: Any) -> Tensor:
     return transform(run, value, n, axis, norm, inverse=True)
 
 
-def _hermitian(run: Any, value: Any, n: Any, axis: Any, norm: Any) -> Tensor:
+def _hermitian(run: Context, value: Any, n: Any, axis: Any, norm: Any) -> Tensor:
     conjugate = combine(run.tracer, np.conjugate, [value])
     return real_inverse(run, conjugate, n, axis, _opposite(run, norm))
 
 
-def _inverse_hermitian(run: Any, value: Any, n: Any, axis: Any, norm: Any) -> Tensor:
+def _inverse_hermitian(run: Context, value: Any, n: Any, axis: Any, norm: Any) -> Tensor:
     found = real_transform(run, value, n, axis, _opposite(run, norm))
     return combine(run.tracer, np.conjugate, [found])
 
 
-def _opposite(run: Any, norm: Any) -> Any:
+def _opposite(run: Context, norm: Any) -> Any:
     if norm not in _OPPOSITE:
         _scale(run, norm, False, 1)
     return _OPPOSITE[norm]
@@ -152,7 +157,7 @@ function(np.fft.ihfft)(_one_dimension(_inverse_hermitian))
 
 
 def _sizes(
-    run: Any, tensor: Tensor, s: Any, axes: Any, is_real_inverse: bool
+    run: Context, tensor: Tensor, s: Any, axes: Any, is_real_inverse: bool
 ) -> tuple[list[Any], list[int]]:
     """Lengths, of which None keeps what is there, and dimensions."""
     tracer = run.tracer
@@ -173,7 +178,7 @@ def _sizes(
 
 def _complex_over(inverse: bool) -> Any:
     def made(
-        run: Any, tensor: Tensor, lengths: Sequence[Any], axes: Sequence[int], norm: Any
+        run: Context, tensor: Tensor, lengths: Sequence[Any], axes: Sequence[int], norm: Any
     ) -> Any:
         for n, d in reversed(list(zip(lengths, axes, strict=True))):
             tensor = transform(run, tensor, n, d, norm, inverse)
@@ -183,7 +188,7 @@ def _complex_over(inverse: bool) -> Any:
 
 
 def _real_over(
-    run: Any, tensor: Tensor, lengths: Sequence[Any], axes: Sequence[int], norm: Any
+    run: Context, tensor: Tensor, lengths: Sequence[Any], axes: Sequence[int], norm: Any
 ) -> Tensor:
     found = real_transform(run, tensor, lengths[-1], axes[-1], norm)
     for n, d in reversed(list(zip(lengths[:-1], axes[:-1], strict=True))):
@@ -192,7 +197,7 @@ def _real_over(
 
 
 def _real_inverse_over(
-    run: Any, tensor: Tensor, lengths: Sequence[Any], axes: Sequence[int], norm: Any
+    run: Context, tensor: Tensor, lengths: Sequence[Any], axes: Sequence[int], norm: Any
 ) -> Tensor:
     for n, d in zip(lengths[:-1], axes[:-1], strict=True):
         tensor = transform(run, tensor, n, d, norm, inverse=True)
@@ -201,7 +206,7 @@ def _real_inverse_over(
 
 def _several_dimensions(made: Any, default: Any) -> Any:
     def call(
-        run: Any, a: Any, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None
+        run: Context, a: Any, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None
     ) -> Any:
         tensor = run.tracer.tensor(a)
         lengths, chosen = _sizes(run, tensor, s, axes, made is _real_inverse_over)
@@ -226,7 +231,7 @@ for _kind, _made in (
 
 
 def _shifting(sign: int) -> Any:
-    def call(run: Any, x: Any, axes: Any = None) -> Any:
+    def call(run: Context, x: Any, axes: Any = None) -> Any:
         tensor = run.tracer.tensor(x)
         if axes is None:
             axes = range(tensor.ndim)
@@ -245,7 +250,7 @@ function(np.fft.ifftshift)(_shifting(-1))
 
 
 @function(np.fft.fftfreq)
-def _fftfreq(run: Any, n: Any, d: Any = 1.0, **_: Any) -> Tensor:
+def _fftfreq(run: Context, n: Any, d: Any = 1.0, **_: Any) -> Tensor:
     length = run.tracer.as_whole(n, "the length of a transform")
     numbers = run.call(np.arange, [length], {})
     positive = combine(run.tracer, np.less, [numbers, floor_divide(add(length, 1), 2)])
@@ -254,13 +259,13 @@ def _fftfreq(run: Any, n: Any, d: Any = 1.0, **_: Any) -> Tensor:
 
 
 @function(np.fft.rfftfreq)
-def _rfftfreq(run: Any, n: Any, d: Any = 1.0, **_: Any) -> Tensor:
+def _rfftfreq(run: Context, n: Any, d: Any = 1.0, **_: Any) -> Tensor:
     length = run.tracer.as_whole(n, "the length of a transform")
     numbers = run.call(np.arange, [add(floor_divide(length, 2), 1)], {})
     return _over_spacing(run, numbers, length, d)
 
 
-def _over_spacing(run: Any, numbers: Tensor, length: Length, d: Any) -> Tensor:
+def _over_spacing(run: Context, numbers: Tensor, length: Length, d: Any) -> Tensor:
     tracer = run.tracer
     width = combine(tracer, np.multiply, [length, d])
     value = combine(tracer, np.divide, [1.0, width])

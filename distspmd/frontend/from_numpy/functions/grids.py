@@ -9,6 +9,7 @@ import sympy
 
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import choose, combine, converted
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.creation import dtype_of, shape_of
 from distspmd.frontend.from_numpy.functions.reductions import finished
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS, function
@@ -18,7 +19,7 @@ from distspmd.frontend.from_numpy.shapes import reshape
 from distspmd.frontend.from_numpy.values import Tensor
 
 
-def _open(run: Any, shape: Any, kind: Any) -> list[Tensor]:
+def _open(run: Context, shape: Any, kind: Any) -> list[Tensor]:
     """The index along each dimension, in arrays that are broadcast to the shape."""
     found = []
     for d, n in enumerate(shape):
@@ -29,7 +30,7 @@ def _open(run: Any, shape: Any, kind: Any) -> list[Tensor]:
 
 
 @function(np.indices)
-def _indices(run: Any, dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
+def _indices(run: Context, dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     tracer = run.tracer
     shape, kind = shape_of(run, dimensions), dtype_of(run, dtype, np.int64)
     grids = _open(run, shape, kind)
@@ -38,7 +39,7 @@ def _indices(run: Any, dimensions: Any, dtype: Any = int, sparse: bool = False) 
     return run.call(np.stack, [[tracer.broadcast(grid, shape) for grid in grids]], {})
 
 
-def _spaced(run: Any, grid: Any, items: Any) -> Any:
+def _spaced(run: Context, grid: Any, items: Any) -> Any:
     """``np.mgrid[...]`` and ``np.ogrid[...]``."""
     if not has_data(items):
         return grid[items]
@@ -50,7 +51,9 @@ FUNCTIONS[("subscript", type(np.ogrid))] = _spaced
 
 
 @function(np.fromfunction)
-def _fromfunction(run: Any, called: Any, shape: Any, *, dtype: Any = float, **options: Any) -> Any:
+def _fromfunction(
+    run: Context, called: Any, shape: Any, *, dtype: Any = float, **options: Any
+) -> Any:
     extents = shape_of(run, shape)
     kind = dtype_of(run, dtype)
     grids = [run.tracer.broadcast(grid, extents) for grid in _open(run, extents, kind)]
@@ -58,7 +61,7 @@ def _fromfunction(run: Any, called: Any, shape: Any, *, dtype: Any = float, **op
 
 
 @function(np.ix_)
-def _ix(run: Any, *arrays: Any) -> tuple[Any, ...]:
+def _ix(run: Context, *arrays: Any) -> tuple[Any, ...]:
     found = []
     for d, given in enumerate(arrays):
         tensor: Any = run.tracer.tensor(given)
@@ -72,7 +75,7 @@ def _ix(run: Any, *arrays: Any) -> tuple[Any, ...]:
 
 
 @function(np.choose, method="choose")
-def _choose(run: Any, a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+def _choose(run: Context, a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     tracer = run.tracer
     if isinstance(choices, Tensor):
         if not isinstance(choices.shape[0], int):
@@ -98,7 +101,7 @@ METHODS["choose"] = _choose
 
 @function(np.piecewise)
 def _piecewise(
-    run: Any, x: Any, condlist: Any, funclist: Any, *arguments: Any, **options: Any
+    run: Context, x: Any, condlist: Any, funclist: Any, *arguments: Any, **options: Any
 ) -> Tensor:
     tracer = run.tracer
     value = tracer.settled(tracer.tensor(x))

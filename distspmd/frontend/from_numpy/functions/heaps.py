@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from typing import Any
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.library import heaps
@@ -15,7 +16,7 @@ from distspmd.frontend.from_numpy.transcript import told
 
 
 def _as_heap(name: str) -> Any:
-    def call(run: Any, heap: Any, *item: Any) -> Any:
+    def call(run: Context, heap: Any, *item: Any) -> Any:
         if not isinstance(heap, list | RunList):
             run.tracer.refuse(f"heapq.{name}: the heap has to be a list, not {told(heap)}")
         if isinstance(heap, list):

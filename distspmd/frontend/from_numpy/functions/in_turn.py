@@ -10,6 +10,7 @@ from typing import Any
 import sympy
 
 from distspmd.frontend.from_numpy.checks import end_if
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.syntax import generators, stepped
@@ -24,24 +25,24 @@ from distspmd.frontend.tensor_ir.whole_numbers import same
 
 
 @function(builtins.enumerate)
-def _enumerate(run: Any, values: Any, start: Any = 0) -> Any:
+def _enumerate(run: Context, values: Any, start: Any = 0) -> Any:
     return Enumerated(values, run.tracer.as_whole(start))
 
 
 @function(builtins.iter)
-def _iter(run: Any, values: Any) -> Any:
+def _iter(run: Context, values: Any) -> Any:
     if isinstance(values, Generator):
         return values
     return generators.of_values(run, iter(list(static_values(run, values))))
 
 
 @function(itertools.count)
-def _count(run: Any, start: Any = 0, step: Any = 1) -> Any:
+def _count(run: Context, start: Any = 0, step: Any = 1) -> Any:
     return generators.counting(run, start, step)
 
 
 @function(builtins.next)
-def _next(run: Any, values: Any, *default: Any) -> Any:
+def _next(run: Context, values: Any, *default: Any) -> Any:
     if isinstance(values, Generator):
         return _next_of_generator(run, values, *default)
     if is_own(values):
@@ -53,7 +54,7 @@ def _next(run: Any, values: Any, *default: Any) -> Any:
     return next(values, *default)
 
 
-def _next_of_generator(run: Any, values: Generator, *default: Any) -> Any:
+def _next_of_generator(run: Context, values: Generator, *default: Any) -> Any:
     """The next value of a generator; of one without a name the first that the run finds."""
     named = any(v is values for frame in run.tracer.frames for v in frame.variables.values())
     if named and run.tracer.inner == values.inner:
@@ -74,7 +75,7 @@ def _next_of_generator(run: Any, values: Generator, *default: Any) -> Any:
 
 
 @function(builtins.zip)
-def _zip(run: Any, *values: Any, strict: bool = False) -> Any:
+def _zip(run: Context, *values: Any, strict: bool = False) -> Any:
     if strict:
         values = tuple(_listed(run, each) if _gives_in_turn(each) else each for each in values)
         _check_lengths(run, values)
@@ -86,7 +87,7 @@ def _zip(run: Any, *values: Any, strict: bool = False) -> Any:
     return Zipped(values)
 
 
-def _listed(run: Any, values: Any) -> list[Any]:
+def _listed(run: Context, values: Any) -> list[Any]:
     return list(static_values(run, values))
 
 
@@ -97,7 +98,7 @@ def _gives_in_turn(value: Any) -> bool:
     return is_own(value) and hasattr(class_of(value), "__next__")
 
 
-def _check_lengths(run: Any, values: Sequence[Any]) -> None:
+def _check_lengths(run: Context, values: Sequence[Any]) -> None:
     """Let the program end where what is taken side by side differs in length, as far as known."""
     counted = [by_index(run, each) for each in values]
     lengths = [

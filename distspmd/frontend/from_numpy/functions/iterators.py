@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.choosing import as_arrays
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.library import steps as library
@@ -27,21 +28,21 @@ from distspmd.frontend.from_numpy.syntax.ranges import Zipped, static_values
 from distspmd.frontend.from_numpy.values import Tensor
 
 
-def _of_run(run: Any, values: Any) -> bool:
+def _of_run(run: Context, values: Any) -> bool:
     """Whether the number of values is the run's to decide."""
     if isinstance(values, RunList):
         return not isinstance(values.count, int)
     return isinstance(values, Tensor) and not isinstance(values.shape[0], int)
 
 
-def _iterator(run: Any, values: Sequence[Any]) -> Any:
+def _iterator(run: Context, values: Sequence[Any]) -> Any:
     return generators.of_values(run, iter(values))
 
 
 def _by_places(called: Callable[..., Any]) -> Any:
     """A function that gives its values in other orders, or some of them."""
 
-    def call(run: Any, values: Any, *rest: Any, **named: Any) -> Any:
+    def call(run: Context, values: Any, *rest: Any, **named: Any) -> Any:
         if isinstance(values, Tensor) and values.ndim:
             values = run.tracer.stored(as_arrays(run.tracer, values))
         every = list(static_values(run, values))
@@ -60,7 +61,7 @@ for _called in (
 
 
 @function(itertools.pairwise)
-def _pairwise(run: Any, iterable: Any) -> Any:
+def _pairwise(run: Context, iterable: Any) -> Any:
     if isinstance(iterable, Tensor):
         whole = run.tracer.stored(as_arrays(run.tracer, iterable))
         ends = (slice(None, -1), slice(1, None))
@@ -70,7 +71,7 @@ def _pairwise(run: Any, iterable: Any) -> Any:
 
 
 @function(itertools.accumulate)
-def _accumulate(run: Any, iterable: Any, func: Any = None, *, initial: Any = None) -> Any:
+def _accumulate(run: Context, iterable: Any, func: Any = None, *, initial: Any = None) -> Any:
     if _of_run(run, iterable):
         given = {"values": iterable, "called": func, "initial": initial}
         return of_library(run, iteration.accumulated, given)
@@ -85,29 +86,29 @@ def _accumulate(run: Any, iterable: Any, func: Any = None, *, initial: Any = Non
 
 
 @function(itertools.zip_longest)
-def _zip_longest(run: Any, *iterables: Any, fillvalue: Any = None) -> Any:
+def _zip_longest(run: Context, *iterables: Any, fillvalue: Any = None) -> Any:
     every = [list(static_values(run, values)) for values in iterables]
     return _iterator(run, list(itertools.zip_longest(*every, fillvalue=fillvalue)))
 
 
 @function(itertools.chain)
-def _chain(run: Any, *iterables: Any) -> Any:
+def _chain(run: Context, *iterables: Any) -> Any:
     return _iterator(run, [each for values in iterables for each in static_values(run, values)])
 
 
 @function(itertools.chain.from_iterable)
-def _chain_all(run: Any, iterable: Any) -> Any:
+def _chain_all(run: Context, iterable: Any) -> Any:
     return _chain(run, *static_values(run, iterable))
 
 
 @function(itertools.starmap)
-def _starmap(run: Any, called: Any, iterable: Any) -> Any:
+def _starmap(run: Context, called: Any, iterable: Any) -> Any:
     every = [tuple(static_values(run, given)) for given in static_values(run, iterable)]
     return _iterator(run, [run.call(called, given, {}) for given in every])
 
 
 @function(itertools.islice)
-def _islice(run: Any, iterable: Any, *ends: Any) -> Any:
+def _islice(run: Context, iterable: Any, *ends: Any) -> Any:
     if isinstance(iterable, Tensor | list | tuple | RunList):
         return run.part_of(iterable, slice(*ends))
     steps = stepped.as_steps(run, iterable)
@@ -116,7 +117,7 @@ def _islice(run: Any, iterable: Any, *ends: Any) -> Any:
     return _iterator(run, list(itertools.islice(static_values(run, iterable), *ends)))
 
 
-def _sliced(run: Any, steps: Any, part: slice) -> Any:
+def _sliced(run: Context, steps: Any, part: slice) -> Any:
     """Some of the next values of a generator."""
     given = {"steps": steps, "start": part.start or 0, "step": part.step or 1}
     if part.stop is None:
@@ -125,14 +126,14 @@ def _sliced(run: Any, steps: Any, part: slice) -> Any:
 
 
 @function(itertools.cycle)
-def _cycle(run: Any, iterable: Any) -> Any:
+def _cycle(run: Context, iterable: Any) -> Any:
     if not isinstance(iterable, Tensor | list | tuple | RunList):
         iterable = list(static_values(run, iterable))
     return of_library(run, library.cycled, {"values": iterable})
 
 
 @function(itertools.groupby)
-def _groupby(run: Any, iterable: Any, key: Any = None) -> Any:
+def _groupby(run: Context, iterable: Any, key: Any = None) -> Any:
     groups: list[tuple[Any, list[Any]]] = []
     for value in static_values(run, iterable):
         own = value if key is None else run.call(key, [value], {})
@@ -147,7 +148,7 @@ def _groupby(run: Any, iterable: Any, key: Any = None) -> Any:
 
 
 def _while(*, takes: bool) -> Any:
-    def call(run: Any, predicate: Any, iterable: Any) -> Any:
+    def call(run: Context, predicate: Any, iterable: Any) -> Any:
         if takes and (isinstance(iterable, Generator) or stepped.is_steps(iterable)):
             given = {"predicate": predicate, "values": iterable}
             return of_library(run, library.taken_while, given)
@@ -173,11 +174,11 @@ function(itertools.dropwhile)(_while(takes=False))
 
 
 @function(heapq.nsmallest)
-def _nsmallest(run: Any, n: Any, iterable: Any, key: Any = None) -> Any:
+def _nsmallest(run: Context, n: Any, iterable: Any, key: Any = None) -> Any:
     return run.part_of(run.call(sorted, [iterable], {"key": key}), slice(None, n))
 
 
 @function(heapq.nlargest)
-def _nlargest(run: Any, n: Any, iterable: Any, key: Any = None) -> Any:
+def _nlargest(run: Context, n: Any, iterable: Any, key: Any = None) -> Any:
     every = run.call(sorted, [iterable], {"key": key, "reverse": True})
     return run.part_of(every, slice(None, n))

@@ -10,6 +10,7 @@ import numpy as np
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.checks import end_if
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.orders import atleast_1d, atleast_2d
 from distspmd.frontend.from_numpy.functions.reductions import finished
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, function
@@ -39,7 +40,7 @@ _DO_NOT_MATCH = "all the input array dimensions except for the concatenation axi
 
 @function(np.concatenate, np.concat)
 def concatenate(
-    run: Any, arrays: Any, axis: Any = 0, out: Any = None, dtype: Any = None, **_: Any
+    run: Context, arrays: Any, axis: Any = 0, out: Any = None, dtype: Any = None, **_: Any
 ) -> Any:
     """``np.concatenate``: each array is written to its part of a container."""
     tracer = run.tracer
@@ -78,7 +79,7 @@ def concatenate(
 
 
 @function(np.stack)
-def _stack(run: Any, arrays: Any, axis: Any = 0, **options: Any) -> Any:
+def _stack(run: Context, arrays: Any, axis: Any = 0, **options: Any) -> Any:
     tensors = [run.tracer.tensor(a) for a in run.unpacked(arrays, None)]
     d = normal_axis(run.tracer, axis, tensors[0].ndim + 1)
     wide = [expand_dims(run.tracer, t, [d]) for t in tensors]
@@ -86,26 +87,26 @@ def _stack(run: Any, arrays: Any, axis: Any = 0, **options: Any) -> Any:
 
 
 @function(np.vstack)
-def _vstack(run: Any, arrays: Any, **options: Any) -> Any:
+def _vstack(run: Context, arrays: Any, **options: Any) -> Any:
     tensors = [atleast_2d(run, a) for a in run.unpacked(arrays, None)]
     return concatenate(run, tensors, 0, **options)
 
 
 @function(np.hstack)
-def _hstack(run: Any, arrays: Any, **options: Any) -> Any:
+def _hstack(run: Context, arrays: Any, **options: Any) -> Any:
     tensors = [atleast_1d(run, a) for a in run.unpacked(arrays, None)]
     return concatenate(run, tensors, 0 if tensors[0].ndim == 1 else 1, **options)
 
 
 @function(np.column_stack)
-def _column_stack(run: Any, arrays: Any) -> Any:
+def _column_stack(run: Context, arrays: Any) -> Any:
     tensors = [run.tracer.tensor(a) for a in run.unpacked(arrays, None)]
     tensors = [expand_dims(run.tracer, t, [1]) if t.ndim == 1 else t for t in tensors]
     return concatenate(run, tensors, 1)
 
 
 @function(np.dstack)
-def _dstack(run: Any, arrays: Any) -> Any:
+def _dstack(run: Context, arrays: Any) -> Any:
     tensors = []
     for tensor in map(run.tracer.tensor, run.unpacked(arrays, None)):
         wide = tensor if tensor.ndim > 1 else reshape(run.tracer, tensor, [1, -1])
@@ -114,7 +115,7 @@ def _dstack(run: Any, arrays: Any) -> Any:
 
 
 @function(np.append)
-def _append(run: Any, value: Any, values: Any, axis: Any = None) -> Any:
+def _append(run: Context, value: Any, values: Any, axis: Any = None) -> Any:
     tracer = run.tracer
     if axis is None:
         return concatenate(
@@ -124,7 +125,7 @@ def _append(run: Any, value: Any, values: Any, axis: Any = None) -> Any:
 
 
 @function(np.block)
-def _block(run: Any, blocks: Any) -> Any:
+def _block(run: Context, blocks: Any) -> Any:
     tracer = run.tracer
 
     def depth_of(part: Any) -> int:
@@ -149,7 +150,7 @@ def _block(run: Any, blocks: Any) -> Any:
 
 
 @function(np.split, np.array_split)
-def _split(run: Any, value: Any, sections: Any, axis: Any = 0) -> Any:
+def _split(run: Context, value: Any, sections: Any, axis: Any = 0) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
     d = normal_axis(tracer, axis, tensor.ndim)
@@ -178,7 +179,7 @@ function(np.hsplit)(
 
 
 @function(np.roll)
-def _roll(run: Any, value: Any, shift: Any, axis: Any = None) -> Any:
+def _roll(run: Context, value: Any, shift: Any, axis: Any = None) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
     if axis is None:
@@ -196,7 +197,7 @@ def _roll(run: Any, value: Any, shift: Any, axis: Any = None) -> Any:
     return tensor
 
 
-def _rolled(run: Any, tensor: Tensor, by: Any, d: int) -> Tensor:
+def _rolled(run: Context, tensor: Tensor, by: Any, d: int) -> Tensor:
     tracer = run.tracer
     length = tensor.shape[d]
     if isinstance(by, int) and isinstance(length, int):
@@ -216,7 +217,7 @@ def _rolled(run: Any, tensor: Tensor, by: Any, d: int) -> Tensor:
     return known
 
 
-def _rolled_by_places(run: Any, tensor: Tensor, by: Any, d: int) -> Tensor:
+def _rolled_by_places(run: Context, tensor: Tensor, by: Any, d: int) -> Tensor:
     """An array rolled by a number that is not known before the run, or that a loop changes."""
     tracer = run.tracer
     settled = tracer.settled(tensor)
@@ -231,7 +232,7 @@ def _rolled_by_places(run: Any, tensor: Tensor, by: Any, d: int) -> Tensor:
 
 
 @function(np.tile)
-def _tile(run: Any, value: Any, reps: Any) -> Any:
+def _tile(run: Context, value: Any, reps: Any) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
     counts = [tracer.as_whole(r) for r in (reps if isinstance(reps, tuple | list) else (reps,))]
@@ -246,7 +247,7 @@ def _tile(run: Any, value: Any, reps: Any) -> Any:
     )
 
 
-def _places_of_repeats(run: Any, repeats: Tensor, length: Any) -> Tensor:
+def _places_of_repeats(run: Context, repeats: Tensor, length: Any) -> Tensor:
     """Where each element of a result comes from that has elements as often as the run decides."""
     tracer = run.tracer
     counts = tracer.stored(broadcast_to(tracer, converted(tracer, repeats, INT64), [length]))
@@ -265,7 +266,7 @@ def _places_of_repeats(run: Any, repeats: Tensor, length: Any) -> Tensor:
 
 
 @function(np.repeat, method="repeat")
-def _repeat(run: Any, value: Any, repeats: Any, axis: Any = None) -> Any:
+def _repeat(run: Context, value: Any, repeats: Any, axis: Any = None) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
     if axis is None:
@@ -290,7 +291,7 @@ def _repeat(run: Any, value: Any, repeats: Any, axis: Any = None) -> Any:
 
 @function(np.take, method="take")
 def _take(
-    run: Any, value: Any, indices: Any, axis: Any = None, *, mode: str = "raise", **_: Any
+    run: Context, value: Any, indices: Any, axis: Any = None, *, mode: str = "raise", **_: Any
 ) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
@@ -307,7 +308,9 @@ def _take(
 
 
 @function(np.meshgrid)
-def _meshgrid(run: Any, *values: Any, indexing: str = "xy", sparse: bool = False, **_: Any) -> Any:
+def _meshgrid(
+    run: Context, *values: Any, indexing: str = "xy", sparse: bool = False, **_: Any
+) -> Any:
     tracer = run.tracer
     tensors = [tracer.tensor(v) for v in values]
     rank = len(tensors)
@@ -327,7 +330,7 @@ def _meshgrid(run: Any, *values: Any, indexing: str = "xy", sparse: bool = False
 # -- np.r_ and np.c_ ------------------------------------------------------------------------------
 
 
-def _pieces(run: Any, items: Any) -> list[Tensor]:
+def _pieces(run: Context, items: Any) -> list[Tensor]:
     """What stands in the brackets, as arrays."""
     found = []
     for item in items if isinstance(items, tuple) else (items,):
@@ -344,11 +347,11 @@ def _pieces(run: Any, items: Any) -> list[Tensor]:
     return found
 
 
-def _rows(run: Any, base: Any, items: Any) -> Any:
+def _rows(run: Context, base: Any, items: Any) -> Any:
     return concatenate(run, _pieces(run, items), 0)
 
 
-def _columns(run: Any, base: Any, items: Any) -> Any:
+def _columns(run: Context, base: Any, items: Any) -> Any:
     wide = [expand_dims(run.tracer, t, [1]) if t.ndim == 1 else t for t in _pieces(run, items)]
     return concatenate(run, wide, 1)
 

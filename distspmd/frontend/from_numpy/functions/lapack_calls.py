@@ -10,6 +10,7 @@ import numpy as np
 from distspmd.expressions.ir import Expression, apply
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.arithmetic import converted
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.lengths import fewest, neutral_outside, rooms
 from distspmd.frontend.from_numpy.transcript import shape_text
 from distspmd.frontend.from_numpy.values import (
@@ -35,13 +36,15 @@ def real_of(dtype: DType) -> DType:
     return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
 
 
-def inexact(run: Any, *tensors: Tensor) -> DType:
+def inexact(run: Context, *tensors: Tensor) -> DType:
     """The type in which NumPy's linear algebra computes: whole numbers become float64."""
     kinds = [t.dtype if t.dtype.kind in "fc" else np.dtype(np.float64) for t in tensors]
     return np.result_type(*kinds)
 
 
-def end_where_they_differ(run: Any, one: Length, other: Length, kind: str, message: str) -> None:
+def end_where_they_differ(
+    run: Context, one: Length, other: Length, kind: str, message: str
+) -> None:
     """End the program with an error where two lengths differ of which data decide one."""
     from distspmd.frontend.from_numpy.checks import end_if
 
@@ -51,7 +54,7 @@ def end_where_they_differ(run: Any, one: Length, other: Length, kind: str, messa
         end_if(run, differ, kind, message, can_go_on=True)
 
 
-def matrices(run: Any, value: Any, name: str, *, square: bool = False) -> Tensor:
+def matrices(run: Context, value: Any, name: str, *, square: bool = False) -> Tensor:
     """An operand as a stack of matrices.
 
     Raises:
@@ -76,7 +79,7 @@ def matrices(run: Any, value: Any, name: str, *, square: bool = False) -> Tensor
     return known
 
 
-def whole_container(run: Any, tensor: Tensor, dtype: DType) -> Container:
+def whole_container(run: Context, tensor: Tensor, dtype: DType) -> Container:
     """A container that has a tensor, converted, and nothing else."""
     tracer = run.tracer
     if tensor.dtype != dtype:
@@ -91,7 +94,7 @@ BY_BLOCKS = frozenset(["solve", "inverse", "cholesky", "logarithm_of_determinant
 """What gives the same of a matrix, and the identity, if an identity is beside it in a block."""
 
 
-def _rooms(run: Any, terms: Sequence[str], tensors: Sequence[Tensor]) -> dict[str, Length]:
+def _rooms(run: Context, terms: Sequence[str], tensors: Sequence[Tensor]) -> dict[str, Length]:
     """The most that the lengths can be that data decide, by letters.
 
     What has one letter is of one length, and so is its room: the least of what each operand has.
@@ -109,7 +112,12 @@ def _rooms(run: Any, terms: Sequence[str], tensors: Sequence[Tensor]) -> dict[st
 
 
 def _in_room(
-    run: Any, function: str, tensor: Tensor, dtype: DType, term: str, rooms: Mapping[str, Length]
+    run: Context,
+    function: str,
+    tensor: Tensor,
+    dtype: DType,
+    term: str,
+    rooms: Mapping[str, Length],
 ) -> Tensor:
     """An operand of which data decide the size, in a container of the size that it can have.
 
@@ -152,7 +160,7 @@ def _in_room(
     return neutral_outside(converted(tracer, tensor, dtype), room, neutral, tracer.bounds)
 
 
-def spread(run: Any, tensor: Tensor, batch: Sequence[Length]) -> Tensor:
+def spread(run: Context, tensor: Tensor, batch: Sequence[Length]) -> Tensor:
     """A stack of matrices for another stack, which it is broadcast to."""
     core = tensor.shape[-2:]
     found: Tensor = run.tracer.broadcast(tensor, (*batch, *core))
@@ -160,7 +168,7 @@ def spread(run: Any, tensor: Tensor, batch: Sequence[Length]) -> Tensor:
 
 
 def call(
-    run: Any,
+    run: Context,
     function: str,
     subscripts: str,
     operands: Sequence[tuple[Tensor, DType]],
@@ -234,7 +242,7 @@ def _maker(
     )
 
 
-def _check(run: Any, reported: View, error: str) -> None:
+def _check(run: Context, reported: View, error: str) -> None:
     from distspmd.frontend.from_numpy.checks import end_if
 
     bad = run.call(np.not_equal, [reported, 0], {})

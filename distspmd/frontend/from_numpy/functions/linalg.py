@@ -10,6 +10,7 @@ import numpy as np
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.checks import end_if
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.lapack_calls import (
     SINGULAR,
     call,
@@ -26,7 +27,7 @@ from distspmd.frontend.tensor_ir.statements import Length
 from distspmd.frontend.tensor_ir.whole_numbers import same
 
 
-def least_of(run: Any, m: Length, n: Length) -> Length:
+def least_of(run: Context, m: Length, n: Length) -> Length:
     """The smaller one of two extents."""
     if same(m, n):
         return m
@@ -46,7 +47,7 @@ def _named(like: Any, values: Sequence[Any]) -> Any:
 
 
 @function(np.linalg.solve)
-def solve(run: Any, a: Any, b: Any) -> Any:
+def solve(run: Context, a: Any, b: Any) -> Any:
     """``np.linalg.solve``: a vector is one right-hand side, as in NumPy 2."""
     tracer = run.tracer
     matrix = matrices(run, a, "np.linalg.solve", square=True)
@@ -75,7 +76,7 @@ MISFITS = {
 """The error of NumPy where the rows of a function's operands differ."""
 
 
-def _fit(run: Any, n: Length, rows: Length, name: str) -> None:
+def _fit(run: Context, n: Length, rows: Length, name: str) -> None:
     if isinstance(n, int) and isinstance(rows, int) and n != rows:
         run.tracer.refuse(f"{name}: matrices of {n} rows, and right-hand sides of {rows} rows")
     kind, message = MISFITS[name]
@@ -83,7 +84,7 @@ def _fit(run: Any, n: Length, rows: Length, name: str) -> None:
 
 
 @function(np.linalg.inv)
-def inverse(run: Any, a: Any) -> Any:
+def inverse(run: Context, a: Any) -> Any:
     """``np.linalg.inv``."""
     matrix = matrices(run, a, "np.linalg.inv", square=True)
     kind = inexact(run, matrix)
@@ -93,13 +94,13 @@ def inverse(run: Any, a: Any) -> Any:
 
 
 @function(np.linalg.slogdet)
-def slogdet(run: Any, a: Any) -> Any:
+def slogdet(run: Context, a: Any) -> Any:
     """``np.linalg.slogdet``."""
     found = _slogdet(run, a, "np.linalg.slogdet")
     return _named(np.linalg.slogdet, found)
 
 
-def _slogdet(run: Any, a: Any, name: str) -> list[Any]:
+def _slogdet(run: Context, a: Any, name: str) -> list[Any]:
     matrix = matrices(run, a, name, square=True)
     kind = inexact(run, matrix)
     results = [((), kind), ((), real_of(kind))]
@@ -109,13 +110,13 @@ def _slogdet(run: Any, a: Any, name: str) -> list[Any]:
 
 
 @function(np.linalg.det)
-def _det(run: Any, a: Any) -> Any:
+def _det(run: Context, a: Any) -> Any:
     sign, log = _slogdet(run, a, "np.linalg.det")
     return combine(run.tracer, np.multiply, [sign, combine(run.tracer, np.exp, [log])])
 
 
 @function(np.linalg.tensorsolve)
-def _tensorsolve(run: Any, a: Any, b: Any, axes: Any = None) -> Any:
+def _tensorsolve(run: Context, a: Any, b: Any, axes: Any = None) -> Any:
     tracer = run.tracer
     one, other = tracer.tensor(a), tracer.tensor(b)
     if axes is not None:
@@ -129,7 +130,7 @@ def _tensorsolve(run: Any, a: Any, b: Any, axes: Any = None) -> Any:
 
 
 @function(np.linalg.tensorinv)
-def _tensorinv(run: Any, a: Any, ind: Any = 2) -> Any:
+def _tensorinv(run: Context, a: Any, ind: Any = 2) -> Any:
     tracer = run.tracer
     one = tracer.tensor(a)
     rest = _size(one.shape[ind:])
@@ -147,7 +148,7 @@ def _size(shape: Sequence[Length]) -> Length:
 
 
 @function(np.linalg.cholesky)
-def cholesky(run: Any, a: Any, *, upper: bool = False) -> Any:
+def cholesky(run: Context, a: Any, *, upper: bool = False) -> Any:
     """``np.linalg.cholesky``."""
     matrix = matrices(run, a, "np.linalg.cholesky", square=True)
     kind = inexact(run, matrix)
@@ -164,7 +165,7 @@ def cholesky(run: Any, a: Any, *, upper: bool = False) -> Any:
 
 
 @function(np.linalg.qr)
-def _qr(run: Any, a: Any, mode: str = "reduced") -> Any:
+def _qr(run: Context, a: Any, mode: str = "reduced") -> Any:
     tracer = run.tracer
     matrix = matrices(run, a, "np.linalg.qr")
     kind = inexact(run, matrix)
@@ -185,7 +186,7 @@ _NOT_CONVERGED = "Eigenvalues did not converge"
 
 
 @function(np.linalg.eigh)
-def _eigh(run: Any, a: Any, UPLO: str = "L") -> Any:  # noqa: N803 (NumPy's name)
+def _eigh(run: Context, a: Any, UPLO: str = "L") -> Any:  # noqa: N803 (NumPy's name)
     matrix = matrices(run, a, "np.linalg.eigh", square=True)
     kind, part = inexact(run, matrix), _part(run, UPLO)
     batch, shape = matrix.shape[:-2], matrix.shape[-2:]
@@ -204,7 +205,7 @@ def _eigh(run: Any, a: Any, UPLO: str = "L") -> Any:  # noqa: N803 (NumPy's name
 
 
 @function(np.linalg.eigvalsh)
-def _eigvalsh(run: Any, a: Any, UPLO: str = "L") -> Any:  # noqa: N803
+def _eigvalsh(run: Context, a: Any, UPLO: str = "L") -> Any:  # noqa: N803
     matrix = matrices(run, a, "np.linalg.eigvalsh", square=True)
     kind, part = inexact(run, matrix), _part(run, UPLO)
     results = [(matrix.shape[-1:], real_of(kind))]
@@ -220,7 +221,7 @@ def _eigvalsh(run: Any, a: Any, UPLO: str = "L") -> Any:  # noqa: N803
     )[0]
 
 
-def _part(run: Any, uplo: str) -> str:
+def _part(run: Context, uplo: str) -> str:
     if str(uplo).upper() not in ("L", "U"):
         run.tracer.refuse(f"UPLO argument must be 'L' or 'U', but is {uplo!r}")
     return f"'{uplo.upper()}'"
@@ -228,7 +229,7 @@ def _part(run: Any, uplo: str) -> str:
 
 @function(np.linalg.svd)
 def svd(
-    run: Any,
+    run: Context,
     a: Any,
     full_matrices: bool = True,
     compute_uv: bool = True,
@@ -261,7 +262,7 @@ _SVD = "SVD did not converge"
 
 
 @function(np.linalg.svdvals)
-def singular_values(run: Any, a: Any) -> Any:
+def singular_values(run: Context, a: Any) -> Any:
     """The singular values, the largest first."""
     matrix = matrices(run, a, "np.linalg.svdvals")
     kind = inexact(run, matrix)
@@ -281,7 +282,7 @@ def singular_values(run: Any, a: Any) -> Any:
 
 
 @function(np.linalg.lstsq)
-def _lstsq(run: Any, a: Any, b: Any, rcond: Any = None) -> Any:
+def _lstsq(run: Context, a: Any, b: Any, rcond: Any = None) -> Any:
     tracer = run.tracer
     matrix, given = tracer.tensor(a), tracer.tensor(b)
     if matrix.ndim != 2 or given.ndim not in (1, 2):
@@ -313,7 +314,7 @@ def _lstsq(run: Any, a: Any, b: Any, rcond: Any = None) -> Any:
     return found, _residuals(run, residuals, rank, m, n), converted(tracer, rank, np.int32), s
 
 
-def _residuals(run: Any, residuals: Tensor, rank: Tensor, m: Length, n: Length) -> Any:
+def _residuals(run: Context, residuals: Tensor, rank: Tensor, m: Length, n: Length) -> Any:
     """Residuals, whose number NumPy makes depend on the rank: used, they need the full one."""
     if isinstance(m, int) and isinstance(n, int) and m <= n:
         return np.zeros(0, residuals.dtype)
@@ -339,7 +340,9 @@ def _residuals(run: Any, residuals: Tensor, rank: Tensor, m: Length, n: Length) 
 
 
 @function(np.linalg.pinv)
-def _pinv(run: Any, a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+def _pinv(
+    run: Context, a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None
+) -> Any:
     tracer = run.tracer
     if hermitian:
         tracer.refuse("np.linalg.pinv with hermitian=True; leave it out")
@@ -360,7 +363,7 @@ def _pinv(run: Any, a: Any, rcond: Any = None, hermitian: bool = False, *, rtol:
     return run.call(np.matmul, [_swapped(run, v), scaled], {})
 
 
-def _tolerance(run: Any, matrix: Tensor) -> Any:
+def _tolerance(run: Context, matrix: Tensor) -> Any:
     """What NumPy takes for zero beside the largest singular value."""
     m, n = matrix.shape[-2:]
     real = real_of(inexact(run, matrix))
@@ -370,21 +373,21 @@ def _tolerance(run: Any, matrix: Tensor) -> Any:
     return run.call(np.multiply, [converted(run.tracer, largest, real), np.finfo(real).eps], {})
 
 
-def _column(run: Any, value: Any) -> Any:
+def _column(run: Context, value: Any) -> Any:
     """``value[..., newaxis]``, of a number the number."""
     if not isinstance(value, Tensor) or not value.ndim:
         return value
     return indexing.read(run.tracer, value, (Ellipsis, None))
 
 
-def _swapped(run: Any, value: Tensor) -> Tensor:
+def _swapped(run: Context, value: Tensor) -> Tensor:
     order = [*range(value.ndim - 2), value.ndim - 1, value.ndim - 2]
     return transpose(run.tracer, value, order)
 
 
 @function(np.linalg.matrix_rank)
 def _matrix_rank(
-    run: Any,
+    run: Context,
     A: Any,  # noqa: N803
     tol: Any = None,
     hermitian: bool = False,
@@ -410,7 +413,7 @@ def _matrix_rank(
 
 
 @function(np.linalg.matrix_power)
-def _matrix_power(run: Any, a: Any, n: Any) -> Any:
+def _matrix_power(run: Context, a: Any, n: Any) -> Any:
     tracer = run.tracer
     matrix = matrices(run, a, "np.linalg.matrix_power", square=True)
     if not isinstance(n, int):
@@ -436,7 +439,7 @@ def _also(name: str, like: Any) -> None:
     """A function of ``np.linalg`` that is one of ``np``."""
 
     @function(getattr(np.linalg, name))
-    def handler(run: Any, *given: Any, **options: Any) -> Any:
+    def handler(run: Context, *given: Any, **options: Any) -> Any:
         return run.call(like, given, options)
 
 
@@ -445,16 +448,16 @@ for _name in ("cross", "matmul", "outer", "tensordot"):
 
 
 @function(np.linalg.diagonal)
-def _diagonal(run: Any, x: Any, /, *, offset: int = 0) -> Any:
+def _diagonal(run: Context, x: Any, /, *, offset: int = 0) -> Any:
     return run.call(np.diagonal, [x, offset, -2, -1], {})
 
 
 @function(np.linalg.trace)
-def _trace(run: Any, x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+def _trace(run: Context, x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     found = run.call(np.diagonal, [x, offset, -2, -1], {})
     return run.call(np.sum, [found, -1], {"dtype": dtype})
 
 
 @function(np.linalg.matrix_transpose, np.matrix_transpose)
-def _matrix_transpose(run: Any, x: Any, /) -> Any:
+def _matrix_transpose(run: Context, x: Any, /) -> Any:
     return _swapped(run, matrices(run, x, "np.matrix_transpose"))

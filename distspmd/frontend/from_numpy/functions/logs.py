@@ -8,10 +8,11 @@ import sys
 from typing import Any
 
 from distspmd.frontend.from_numpy.checks import add_print
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import function
 
 
-def _write(run: Any, logger: logging.Logger, level: str, message: Any, values: Any) -> None:
+def _write(run: Context, logger: logging.Logger, level: str, message: Any, values: Any) -> None:
     """Let rank 0 write a message to the standard error, as ``logging`` does without handlers."""
     if logger.isEnabledFor(getattr(logging, level)):
         told = run.binary(ast.Mod(), message, values) if values else message
@@ -19,14 +20,14 @@ def _write(run: Any, logger: logging.Logger, level: str, message: Any, values: A
 
 
 def _of_root(level: str) -> Any:
-    def call(run: Any, msg: Any, *args: Any, **_: Any) -> None:
+    def call(run: Context, msg: Any, *args: Any, **_: Any) -> None:
         _write(run, logging.getLogger(), level, msg, args)
 
     return call
 
 
 def _of_logger(level: str) -> Any:
-    def call(run: Any, self: logging.Logger, msg: Any, *args: Any, **_: Any) -> None:
+    def call(run: Context, self: logging.Logger, msg: Any, *args: Any, **_: Any) -> None:
         _write(run, self, level, msg, args)
 
     return call

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import named
 from distspmd.frontend.from_numpy.library import masked
 
 
 def _read_as(python: Callable[..., Any], *names: str) -> None:
-    def handler(run: Any, *given: Any, **options: Any) -> Any:
+    def handler(run: Context, *given: Any, **options: Any) -> Any:
         return run.call(python, list(given), options)
 
     named("numpy.ma", *(names or (python.__name__,)), always=True)(handler)
@@ -30,7 +31,7 @@ def _method(name: str) -> None:
     """A function that is a method of masked arrays, too."""
 
     @named("numpy.ma", name, always=True)
-    def handler(run: Any, a: Any, *given: Any, **options: Any) -> Any:
+    def handler(run: Context, a: Any, *given: Any, **options: Any) -> Any:
         if not isinstance(a, masked.Masked):
             a = run.call(masked.masked_array, [a], {})
         return run.call(getattr(masked.Masked, name), [a, *given], options)

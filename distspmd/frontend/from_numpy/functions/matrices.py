@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.matrixlib import asmatrix, bmat, matrix
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.syntax import own_arrays
 from distspmd.frontend.from_numpy.values import OwnArray
 
 
-def _made(run: Any, kind: Any, data: Any, dtype: Any, maker: Any) -> OwnArray:
+def _made(run: Context, kind: Any, data: Any, dtype: Any, maker: Any) -> OwnArray:
     if isinstance(data, str):
         data = np.asarray(matrix(data))
     array = run.tracer.stored(run.tracer.tensor(run.call(maker, [data], {"dtype": dtype})))
@@ -24,22 +25,22 @@ def _made(run: Any, kind: Any, data: Any, dtype: Any, maker: Any) -> OwnArray:
 
 
 @function(matrix)
-def _matrix(run: Any, data: Any, dtype: Any = None, copy: Any = True) -> Any:
+def _matrix(run: Context, data: Any, dtype: Any = None, copy: Any = True) -> Any:
     return _made(run, matrix, data, dtype, np.array if copy else np.asarray)
 
 
 @function(matrix.__new__)
-def _new(run: Any, subtype: Any, data: Any, dtype: Any = None, copy: Any = True) -> Any:
+def _new(run: Context, subtype: Any, data: Any, dtype: Any = None, copy: Any = True) -> Any:
     return _made(run, subtype, data, dtype, np.array if copy else np.asarray)
 
 
 @function(asmatrix)
-def _as_matrix(run: Any, data: Any, dtype: Any = None) -> Any:
+def _as_matrix(run: Context, data: Any, dtype: Any = None) -> Any:
     return _made(run, matrix, data, dtype, np.asarray)
 
 
 @function(bmat)
-def _blocks(run: Any, obj: Any, ldict: Any = None, gdict: Any = None) -> Any:
+def _blocks(run: Context, obj: Any, ldict: Any = None, gdict: Any = None) -> Any:
     if isinstance(obj, str):
         run.tracer.refuse("np.bmat of a text; give the blocks in lists")
     if isinstance(obj, list | tuple) and isinstance(obj[0], list | tuple):
@@ -51,26 +52,26 @@ def _blocks(run: Any, obj: Any, ldict: Any = None, gdict: Any = None) -> Any:
 
 
 @function(matrix.getA)
-def _array(run: Any, own: Any) -> Any:
+def _array(run: Context, own: Any) -> Any:
     return own
 
 
 @function(matrix.getA1)
-def _line(run: Any, own: Any) -> Any:
+def _line(run: Context, own: Any) -> Any:
     return run.call(np.ravel, [own], {})
 
 
 @function(matrix.getT)
-def _transposed(run: Any, own: Any) -> Any:
+def _transposed(run: Context, own: Any) -> Any:
     return run.call(np.transpose, [own], {})
 
 
 @function(matrix.getH)
-def _adjoint(run: Any, own: Any) -> Any:
+def _adjoint(run: Context, own: Any) -> Any:
     return run.call(np.conj, [run.call(np.transpose, [own], {})], {})
 
 
 @function(matrix.getI)
-def _inverse(run: Any, own: Any) -> Any:
+def _inverse(run: Context, own: Any) -> Any:
     rows, columns = own.shape
     return run.call(np.linalg.inv if rows == columns else np.linalg.pinv, [own], {})

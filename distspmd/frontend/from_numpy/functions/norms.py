@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.lapack_calls import matrices
 from distspmd.frontend.from_numpy.functions.linalg import inverse, singular_values
 from distspmd.frontend.from_numpy.functions.registry import function
@@ -21,7 +22,7 @@ from distspmd.frontend.from_numpy.values import Tensor
 
 
 @function(np.linalg.norm)
-def norm(run: Any, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def norm(run: Context, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """``np.linalg.norm``: of a vector, or of a matrix where two axes are given."""
     tracer = run.tracer
     tensor = tracer.tensor(x)
@@ -49,7 +50,7 @@ def norm(run: Any, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = F
     return _of_matrices(run, tensor, ord, axes, keepdims)
 
 
-def _squares(run: Any, tensor: Tensor) -> Tensor:
+def _squares(run: Context, tensor: Tensor) -> Tensor:
     if tensor.dtype.kind != "c":
         return combine(run.tracer, np.multiply, [tensor, tensor])
     parts = [run.attribute(tensor, name) for name in ("real", "imag")]
@@ -57,12 +58,12 @@ def _squares(run: Any, tensor: Tensor) -> Tensor:
     return combine(run.tracer, np.add, found)
 
 
-def _root_of_squares(run: Any, tensor: Tensor, axis: Any, keepdims: bool = False) -> Any:
+def _root_of_squares(run: Context, tensor: Tensor, axis: Any, keepdims: bool = False) -> Any:
     total = run.call(np.sum, [_squares(run, tensor)], {"axis": axis, "keepdims": keepdims})
     return combine(run.tracer, np.sqrt, [total])
 
 
-def _of_vectors(run: Any, tensor: Tensor, ord: Any, axis: int, keepdims: bool) -> Any:
+def _of_vectors(run: Context, tensor: Tensor, ord: Any, axis: int, keepdims: bool) -> Any:
     tracer = run.tracer
     options = {"axis": axis, "keepdims": keepdims}
     if isinstance(ord, str | Tensor):
@@ -82,7 +83,7 @@ def _of_vectors(run: Any, tensor: Tensor, ord: Any, axis: int, keepdims: bool) -
     return combine(tracer, np.power, [total, 1 / ord])
 
 
-def _of_matrices(run: Any, tensor: Tensor, ord: Any, axes: list[int], keepdims: bool) -> Any:
+def _of_matrices(run: Context, tensor: Tensor, ord: Any, axes: list[int], keepdims: bool) -> Any:
     tracer = run.tracer
     rows, columns = axes
     if rows == columns:
@@ -107,7 +108,7 @@ def _of_matrices(run: Any, tensor: Tensor, ord: Any, axes: list[int], keepdims: 
 
 @function(np.linalg.vector_norm)
 def _vector_norm(
-    run: Any, x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2
+    run: Context, x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2
 ) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(x)
@@ -127,12 +128,12 @@ def _vector_norm(
 
 
 @function(np.linalg.matrix_norm)
-def _matrix_norm(run: Any, x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+def _matrix_norm(run: Context, x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     return norm(run, x, ord, (-2, -1), keepdims)
 
 
 @function(np.linalg.cond)
-def _cond(run: Any, x: Any, p: Any = None) -> Any:
+def _cond(run: Context, x: Any, p: Any = None) -> Any:
     matrix = matrices(run, x, "np.linalg.cond")
     if p is None or p in (2, -2):
         values = singular_values(run, matrix)
@@ -145,7 +146,7 @@ def _cond(run: Any, x: Any, p: Any = None) -> Any:
 
 
 @function(np.vecdot, np.linalg.vecdot)
-def _vecdot(run: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def _vecdot(run: Context, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     tracer = run.tracer
     one = tracer.tensor(x1)
     one = combine(tracer, np.conjugate, [one]) if one.dtype.kind == "c" else one

@@ -11,6 +11,7 @@ from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.complex_parts import apply_imag, apply_real
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.elements import in_table, is_one
 from distspmd.frontend.from_numpy.functions.creation import dtype_of, shape_of
 from distspmd.frontend.from_numpy.functions.registry import METHODS, attribute, function
@@ -32,7 +33,7 @@ from distspmd.frontend.from_numpy.values import Tensor, View
 
 
 @attribute("shape")
-def _shape(run: Any, base: Tensor) -> Any:
+def _shape(run: Context, base: Tensor) -> Any:
     if base.mask is not None:
         count = run.tracer.as_whole(run.call(len, [base], {}))
         return (count, *base.shape[base.mask.ndim :])
@@ -40,84 +41,84 @@ def _shape(run: Any, base: Tensor) -> Any:
 
 
 @attribute("ndim")
-def _ndim(run: Any, base: Tensor) -> Any:
+def _ndim(run: Context, base: Tensor) -> Any:
     return base.ndim if base.mask is None else base.ndim - base.mask.ndim + 1
 
 
 @attribute("size")
-def _size(run: Any, base: Tensor) -> Any:
+def _size(run: Context, base: Tensor) -> Any:
     return size_of(_shape(run, base))
 
 
 @attribute("dtype")
-def _dtype(run: Any, base: Tensor) -> Any:
+def _dtype(run: Context, base: Tensor) -> Any:
     return base.dtype
 
 
 @attribute("itemsize")
-def _itemsize(run: Any, base: Tensor) -> Any:
+def _itemsize(run: Context, base: Tensor) -> Any:
     return base.dtype.itemsize
 
 
 @attribute("T")
-def _t(run: Any, base: Tensor) -> Any:
+def _t(run: Context, base: Tensor) -> Any:
     return transpose(run.tracer, as_arrays(run.tracer, base))
 
 
 @attribute("mT")
-def _mt(run: Any, base: Tensor) -> Any:
+def _mt(run: Context, base: Tensor) -> Any:
     return swapaxes(run, as_arrays(run.tracer, base), -1, -2)
 
 
 @attribute("flat")
-def _flat(run: Any, base: Tensor) -> Any:
+def _flat(run: Context, base: Tensor) -> Any:
     return reshape(run.tracer, as_arrays(run.tracer, base), [-1])
 
 
 @attribute("real")
-def _real_part(run: Any, base: Tensor) -> Any:
+def _real_part(run: Context, base: Tensor) -> Any:
     return apply_real(base)
 
 
 @attribute("imag")
-def _imag_part(run: Any, base: Tensor) -> Any:
+def _imag_part(run: Context, base: Tensor) -> Any:
     return apply_imag(base)
 
 
 @function(np.real)
-def _real(run: Any, value: Any) -> Any:
+def _real(run: Context, value: Any) -> Any:
     return apply_real(run.tracer.tensor(value))
 
 
 @function(np.imag)
-def _imag(run: Any, value: Any) -> Any:
+def _imag(run: Context, value: Any) -> Any:
     return apply_imag(run.tracer.tensor(value))
 
 
 @function(np.angle)
-def _angle(run: Any, value: Any, deg: bool = False) -> Any:
+def _angle(run: Context, value: Any, deg: bool = False) -> Any:
     tensor = run.tracer.tensor(value)
     found = combine(run.tracer, np.arctan2, [apply_imag(tensor), apply_real(tensor)])
     return of_numpy(combine(run.tracer, np.degrees, [found]) if deg else found)
 
 
 @function(np.shape)
-def _np_shape(run: Any, value: Any) -> Any:
+def _np_shape(run: Context, value: Any) -> Any:
     return tuple(run.tracer.tensor(value).shape)
 
 
 @function(np.ndim)
-def _np_ndim(run: Any, value: Any) -> Any:
+def _np_ndim(run: Context, value: Any) -> Any:
     return run.tracer.tensor(value).ndim
 
 
 @function(np.iscomplexobj)
-def _iscomplexobj(run: Any, value: Any) -> bool:
+def _iscomplexobj(run: Context, value: Any) -> bool:
     return bool(run.tracer.tensor(value).dtype.kind == "c")
 
 
 @function(np.result_type)
-def _result_type(run: Any, *values: Any) -> Any:
+def _result_type(run: Context, *values: Any) -> Any:
     tensors = [v if isinstance(v, Tensor) else None for v in values]
     kinds = [
         v if t is None else t.weak(0) if t.weak else t.dtype
@@ -127,18 +128,18 @@ def _result_type(run: Any, *values: Any) -> Any:
 
 
 @function(np.isrealobj)
-def _isrealobj(run: Any, value: Any) -> bool:
+def _isrealobj(run: Context, value: Any) -> bool:
     return not _iscomplexobj(run, value)
 
 
 @function(np.isscalar)
-def _isscalar(run: Any, value: Any) -> bool:
+def _isscalar(run: Context, value: Any) -> bool:
     is_tensor = isinstance(value, Tensor)
     return value.python_class is not np.ndarray if is_tensor else np.isscalar(value)
 
 
 @function(np.size)
-def _np_size(run: Any, value: Any, axis: Any = None) -> Any:
+def _np_size(run: Context, value: Any, axis: Any = None) -> Any:
     tensor = run.tracer.tensor(value)
     if axis is None:
         return size_of(tensor.shape)
@@ -151,7 +152,7 @@ def _given(shape: Sequence[Any]) -> Any:
 
 
 @function(np.reshape)
-def _reshape(run: Any, value: Any, shape: Any = None, order: Any = "C", **options: Any) -> Any:
+def _reshape(run: Context, value: Any, shape: Any = None, order: Any = "C", **options: Any) -> Any:
     shape = options.get("newshape", shape)
     tensor = run.tracer.tensor(value)
     if order == "F":
@@ -163,7 +164,7 @@ def _reshape(run: Any, value: Any, shape: Any = None, order: Any = "C", **option
     return reshape(run.tracer, tensor, shape_of(run, shape))
 
 
-def _method_reshape(run: Any, base: Any, *shape: Any, order: Any = "C", **_: Any) -> Any:
+def _method_reshape(run: Context, base: Any, *shape: Any, order: Any = "C", **_: Any) -> Any:
     return _reshape(run, base, _given(shape), order)
 
 
@@ -171,11 +172,11 @@ METHODS["reshape"] = _method_reshape
 
 
 @function(np.ravel, method="ravel")
-def _ravel(run: Any, value: Any, order: Any = "C") -> Any:
+def _ravel(run: Context, value: Any, order: Any = "C") -> Any:
     return _reshape(run, value, -1, order)
 
 
-def _flatten(run: Any, base: Any, order: Any = "C") -> Any:
+def _flatten(run: Context, base: Any, order: Any = "C") -> Any:
     found = _reshape(run, base, -1, order)
     return run.tracer.stored_anew(run.tracer.unmerged(found))
 
@@ -184,11 +185,11 @@ METHODS["flatten"] = _flatten
 
 
 @function(np.transpose, np.permute_dims)
-def _transpose(run: Any, value: Any, axes: Any = None) -> Any:
+def _transpose(run: Context, value: Any, axes: Any = None) -> Any:
     return transpose(run.tracer, run.call(np.asarray, [value], {}), axes)
 
 
-def _method_transpose(run: Any, base: Any, *axes: Any) -> Any:
+def _method_transpose(run: Context, base: Any, *axes: Any) -> Any:
     return transpose(
         run.tracer,
         base,
@@ -204,7 +205,7 @@ METHODS["transpose"] = _method_transpose
 
 
 @function(np.swapaxes, method="swapaxes")
-def swapaxes(run: Any, value: Any, axis1: Any, axis2: Any) -> Any:
+def swapaxes(run: Context, value: Any, axis1: Any, axis2: Any) -> Any:
     """``np.swapaxes``."""
     tensor = run.tracer.tensor(value)
     one, other = (normal_axis(run.tracer, a, tensor.ndim) for a in (axis1, axis2))
@@ -214,7 +215,7 @@ def swapaxes(run: Any, value: Any, axis1: Any, axis2: Any) -> Any:
 
 
 @function(np.moveaxis)
-def _moveaxis(run: Any, value: Any, source: Any, destination: Any) -> Any:
+def _moveaxis(run: Context, value: Any, source: Any, destination: Any) -> Any:
     tensor = run.tracer.tensor(value)
     own = [source] if isinstance(source, int) else list(source)
     its = [destination] if isinstance(destination, int) else list(destination)
@@ -227,7 +228,7 @@ def _moveaxis(run: Any, value: Any, source: Any, destination: Any) -> Any:
 
 
 @function(np.rollaxis)
-def _rollaxis(run: Any, value: Any, axis: Any, start: Any = 0) -> Any:
+def _rollaxis(run: Context, value: Any, axis: Any, start: Any = 0) -> Any:
     tensor = run.tracer.tensor(value)
     own = normal_axis(run.tracer, axis, tensor.ndim)
     start = start if start >= 0 else start + tensor.ndim
@@ -235,36 +236,36 @@ def _rollaxis(run: Any, value: Any, axis: Any, start: Any = 0) -> Any:
 
 
 @function(np.expand_dims)
-def _expand(run: Any, value: Any, axis: Any) -> Any:
+def _expand(run: Context, value: Any, axis: Any) -> Any:
     axes = [axis] if isinstance(axis, int) else list(axis)
     return expand_dims(run.tracer, run.tracer.tensor(value), axes)
 
 
 @function(np.squeeze, method="squeeze")
-def _squeeze(run: Any, value: Any, axis: Any = None) -> Any:
+def _squeeze(run: Context, value: Any, axis: Any = None) -> Any:
     axes = None if axis is None else [axis] if isinstance(axis, int) else list(axis)
     return squeeze(run.tracer, run.call(np.asarray, [value], {}), axes)
 
 
 @function(np.flip)
-def _flip(run: Any, value: Any, axis: Any = None) -> Any:
+def _flip(run: Context, value: Any, axis: Any = None) -> Any:
     tensor = run.tracer.tensor(value)
     given = range(tensor.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
     return flip(run.tracer, tensor, [normal_axis(run.tracer, a, tensor.ndim) for a in given])
 
 
 @function(np.fliplr)
-def _fliplr(run: Any, value: Any) -> Any:
+def _fliplr(run: Context, value: Any) -> Any:
     return _flip(run, value, 1)
 
 
 @function(np.flipud)
-def _flipud(run: Any, value: Any) -> Any:
+def _flipud(run: Context, value: Any) -> Any:
     return _flip(run, value, 0)
 
 
 @function(np.rot90)
-def _rot90(run: Any, value: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
+def _rot90(run: Context, value: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
     a, b = axes
     turned = k % 4
     if turned == 0:
@@ -276,25 +277,25 @@ def _rot90(run: Any, value: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
 
 
 @function(np.broadcast_to)
-def _broadcast_to(run: Any, value: Any, shape: Any, **_: Any) -> Any:
+def _broadcast_to(run: Context, value: Any, shape: Any, **_: Any) -> Any:
     tensor = run.tracer.tensor(value)
     return broadcast_to(run.tracer, tensor, shape_of(run, shape))
 
 
 @function(np.broadcast_shapes)
-def _broadcast_shapes(run: Any, *shapes: Any) -> Any:
+def _broadcast_shapes(run: Context, *shapes: Any) -> Any:
     return run.tracer.broadcast_shape([shape_of(run, shape) for shape in shapes])
 
 
 @function(np.broadcast_arrays)
-def _broadcast_arrays(run: Any, *values: Any, **_: Any) -> Any:
+def _broadcast_arrays(run: Context, *values: Any, **_: Any) -> Any:
     tensors = [run.tracer.tensor(v) for v in values]
     shape = run.tracer.broadcast_shape([t.shape for t in tensors])
     return [broadcast_to(run.tracer, t, shape) for t in tensors]
 
 
 @function(np.atleast_1d)
-def atleast_1d(run: Any, *values: Any) -> Any:
+def atleast_1d(run: Context, *values: Any) -> Any:
     """``np.atleast_1d``."""
     found = [
         reshape(run.tracer, t, [1]) if t.ndim == 0 else t for t in map(run.tracer.tensor, values)
@@ -303,7 +304,7 @@ def atleast_1d(run: Any, *values: Any) -> Any:
 
 
 @function(np.atleast_2d)
-def atleast_2d(run: Any, *values: Any) -> Any:
+def atleast_2d(run: Context, *values: Any) -> Any:
     """``np.atleast_2d``."""
     found = [
         t if t.ndim > 1 else reshape(run.tracer, t, [1, size_of(t.shape)])
@@ -315,7 +316,7 @@ def atleast_2d(run: Any, *values: Any) -> Any:
 def _in_order(by_rows: bool) -> Any:
     """An array that lies in order already stays what it is; others are copied."""
 
-    def handler(run: Any, value: Any, dtype: Any = None, **_: Any) -> Any:
+    def handler(run: Context, value: Any, dtype: Any = None, **_: Any) -> Any:
         tracer = run.tracer
         tensor = tracer.tensor(value)
         kind = dtype_of(run, dtype, tensor.dtype)
@@ -333,7 +334,7 @@ function(np.asfortranarray)(_in_order(by_rows=False))
 
 
 def _astype(
-    run: Any,
+    run: Context,
     base: Any,
     dtype: Any,
     order: str = "K",
@@ -354,7 +355,7 @@ def _astype(
 METHODS["astype"] = _astype
 
 
-def _conjugate(run: Any, base: Any) -> Any:
+def _conjugate(run: Context, base: Any) -> Any:
     """The array itself where it is real, as in NumPy."""
     return combine(run.tracer, np.conjugate, [base]) if base.dtype.kind == "c" else base
 
@@ -362,11 +363,11 @@ def _conjugate(run: Any, base: Any) -> Any:
 METHODS["conj"] = METHODS["conjugate"] = _conjugate
 
 
-def _fill(run: Any, base: Any, value: Any) -> None:
+def _fill(run: Context, base: Any, value: Any) -> None:
     run.tracer.assign(base, run.tracer.tensor(value))
 
 
-def _item(run: Any, base: Any, *index: Any) -> Any:
+def _item(run: Context, base: Any, *index: Any) -> Any:
     if index:
         return indexing.read(run.tracer, base, _given(index))
     if not all(is_one(n) for n in base.shape):
@@ -381,7 +382,7 @@ def _item(run: Any, base: Any, *index: Any) -> Any:
     return Tensor((), found.dtype, lambda _: found.element((0,) * base.ndim), weak)
 
 
-def _tolist(run: Any, base: Any) -> Any:
+def _tolist(run: Context, base: Any) -> Any:
     if base.ndim == 0:
         return _item(run, base)
     if not isinstance(base.shape[0], int):

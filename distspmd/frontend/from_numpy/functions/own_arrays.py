@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.bit_views import view_as
 from distspmd.frontend.from_numpy.functions.registry import METHODS, function
 from distspmd.frontend.from_numpy.kinds import is_whole
@@ -16,7 +17,7 @@ from distspmd.frontend.from_numpy.values import OwnArray, Tensor, View
 
 @function(np.ndarray.__new__)
 def _new(
-    run: Any,
+    run: Context,
     kind: Any,
     shape: Any,
     dtype: Any = float,
@@ -34,7 +35,7 @@ def _new(
     return array if kind is np.ndarray else own_arrays.new(run, kind, array, None)
 
 
-def _of_buffer(run: Any, buffer: Any, shape: Any, dtype: Any) -> Any:
+def _of_buffer(run: Context, buffer: Any, shape: Any, dtype: Any) -> Any:
     """The elements of a buffer in another shape."""
     buffer = run.tracer.tensor(buffer)
     if buffer.dtype != dtype:
@@ -48,7 +49,7 @@ def _of_buffer(run: Any, buffer: Any, shape: Any, dtype: Any) -> Any:
     return run.call(np.reshape, [buffer, tuple(extents)], {})
 
 
-def _view(run: Any, array: Any, dtype: Any = None, type: Any = None) -> Any:
+def _view(run: Context, array: Any, dtype: Any = None, type: Any = None) -> Any:
     """``array.view(kind)``."""
     kind = dtype if type is None else type
     if kind is None or kind is np.ndarray:

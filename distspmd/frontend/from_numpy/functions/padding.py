@@ -8,6 +8,7 @@ import numpy as np
 
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.joins import concatenate
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.library import rarer_forms
@@ -17,7 +18,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import add, subtract
 
 
 @function(np.pad)
-def _pad(run: Any, value: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
+def _pad(run: Context, value: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
     tracer = run.tracer
     tensor = tracer.stored(tracer.tensor(value))
     widths = _pairs(run, _by_dimension(pad_width, tensor.ndim), tensor.ndim)
@@ -45,7 +46,7 @@ def _pad(run: Any, value: Any, pad_width: Any, mode: Any = "constant", **options
     return tensor
 
 
-def _turned(run: Any, tensor: Tensor, d: int, parts: list[Tensor], end: int) -> list[Tensor]:
+def _turned(run: Context, tensor: Tensor, d: int, parts: list[Tensor], end: int) -> list[Tensor]:
     """Reflected parts as they are with ``reflect_type="odd"``: on the other side of the edge."""
     if not parts:
         return []
@@ -69,7 +70,7 @@ def _by_dimension(given: Any, rank: int) -> Any:
     return found
 
 
-def _pairs(run: Any, given: Any, rank: int, plain: bool = False) -> list[tuple[Any, Any]]:
+def _pairs(run: Context, given: Any, rank: int, plain: bool = False) -> list[tuple[Any, Any]]:
     def whole(v: Any) -> Any:
         return v if plain else run.tracer.as_whole(v, "a width of padding")
 
@@ -84,7 +85,7 @@ def _pairs(run: Any, given: Any, rank: int, plain: bool = False) -> list[tuple[A
 
 
 def _padding(
-    run: Any, tensor: Tensor, d: int, width: Any, mode: str, fill: Any, *, before: bool
+    run: Context, tensor: Tensor, d: int, width: Any, mode: str, fill: Any, *, before: bool
 ) -> list[Tensor]:
     tracer = run.tracer
     if width == 0:

@@ -10,6 +10,7 @@ from numpy.polynomial import polynomial as ascending
 
 from distspmd.frontend.from_numpy.arithmetic import choose, combine, converted
 from distspmd.frontend.from_numpy.complex_parts import apply_imag, apply_real
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions import sequences  # noqa: F401 (it has np.polyval)
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, function
 from distspmd.frontend.from_numpy.functions.written_out import written_out
@@ -24,7 +25,7 @@ from distspmd.frontend.from_numpy.values import Tensor
 # -- what is real if values are -------------------------------------------------------------------
 
 
-def real_if(run: Any, found: Tensor, is_complex: Any) -> Tensor:
+def real_if(run: Context, found: Tensor, is_complex: Any) -> Tensor:
     """Complex numbers that are real ones unless something holds."""
     tracer = run.tracer
     test = tracer.stored_anew(tracer.tensor(is_complex), "is_complex")
@@ -33,7 +34,7 @@ def real_if(run: Any, found: Tensor, is_complex: Any) -> Tensor:
 
 
 @function(np.real_if_close)
-def _real_if_close(run: Any, a: Any, tol: Any = 100) -> Any:
+def _real_if_close(run: Context, a: Any, tol: Any = 100) -> Any:
     tensor = run.tracer.tensor(a)
     if tensor.dtype.kind != "c":
         return tensor
@@ -50,7 +51,7 @@ def real_if_in_pairs(found: Any, zeros: Any) -> Any:
 
 
 @function(real_if_in_pairs)
-def _real_if_in_pairs(run: Any, found: Any, zeros: Any) -> Any:
+def _real_if_in_pairs(run: Context, found: Any, zeros: Any) -> Any:
     alike = [run.call(np.sort, [z], {}) for z in (zeros, run.call(np.conj, [zeros], {}))]
     return real_if(run, found, run.call(np.any, [run.call(np.not_equal, alike, {})], {}))
 
@@ -60,7 +61,7 @@ def _of_root(name: str) -> None:
     called = getattr(np, name)
 
     @function(getattr(np.emath, name))
-    def handler(run: Any, x: Any) -> Any:
+    def handler(run: Context, x: Any) -> Any:
         tensor = run.tracer.tensor(x)
         if tensor.dtype.kind == "c":
             return combine(run.tracer, called, [tensor])
@@ -227,7 +228,7 @@ def _reversed(called: Any, like: Any) -> None:
     """A function of coefficients in the other order."""
 
     @function(called)
-    def handler(run: Any, *given: Any) -> Any:
+    def handler(run: Context, *given: Any) -> Any:
         turned = [run.call(np.flip, [v], {}) if run.tracer.tensor(v).ndim else v for v in given]
         return run.call(np.flip, [run.call(like, turned, {})], {})
 
@@ -289,7 +290,7 @@ def _made(kind: Any, library: type) -> None:
     """Let calls of a class of NumPy make objects of ours, unless all is known."""
 
     @function(kind)
-    def handler(run: Any, *given: Any, **named: Any) -> Any:
+    def handler(run: Context, *given: Any, **named: Any) -> Any:
         if not has_data((list(given), named)) and not any(map(objects.is_own, given)):
             known = kind(*given, **named)
             parts = ("coeffs",) if kind is np.poly1d else ("coef", "domain", "window")
@@ -308,7 +309,7 @@ def _of_objects(called: Any, *, is_object: bool) -> None:
     """Let a function take objects for coefficients; whether it gives one, too."""
     handler = FUNCTIONS[called]
 
-    def of_objects(run: Any, *given: Any, **named: Any) -> Any:
+    def of_objects(run: Context, *given: Any, **named: Any) -> Any:
         kinds = (Poly1d, np.poly1d)
         if not any(isinstance(v, kinds) for v in given):
             return handler(run, *given, **named)

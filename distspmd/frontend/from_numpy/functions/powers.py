@@ -8,6 +8,7 @@ from typing import Any
 
 import sympy
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.library import powers
 from distspmd.frontend.from_numpy.syntax.calls import of_library
@@ -16,7 +17,7 @@ from distspmd.frontend.from_numpy.values import Tensor
 
 
 @function(builtins.pow)
-def _pow(run: Any, base: Any, exp: Any, mod: Any = None) -> Any:
+def _pow(run: Context, base: Any, exp: Any, mod: Any = None) -> Any:
     if mod is None:
         return run.binary(ast.Pow(), base, exp)
     numbers = {"base": base, "exponent": exp, "modulus": mod}

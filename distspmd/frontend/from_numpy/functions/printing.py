@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.checks import add_exit, add_print
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.syntax import letters
 from distspmd.frontend.from_numpy.syntax.objects import as_text, is_own
@@ -17,43 +18,43 @@ from distspmd.frontend.from_numpy.texts import Text, described, has_data, kept_n
 
 
 @function(builtins.print)
-def _print(run: Any, *values: Any, **options: Any) -> None:
+def _print(run: Context, *values: Any, **options: Any) -> None:
     add_print(run, [as_text(run, value) for value in values], dict(options))
 
 
-def _text(run: Any, value: Any, conversion: str = "", spec: str = "") -> str:
+def _text(run: Context, value: Any, conversion: str = "", spec: str = "") -> str:
     return kept_now(run, Text.of(described(value, conversion, spec)))
 
 
 @function(builtins.str)
-def _str(run: Any, value: Any = "", *more: Any) -> Any:
+def _str(run: Context, value: Any = "", *more: Any) -> Any:
     value = as_text(run, value)
     return _text(run, value) if has_data(value) else str(value, *more)
 
 
 @function(builtins.repr)
-def _repr(run: Any, value: Any) -> Any:
+def _repr(run: Context, value: Any) -> Any:
     if is_own(value):
         return as_text(run, value, "r")
     return _text(run, value, "r") if has_data(value) else repr(value)
 
 
 @function(np.array2string, np.array_str)
-def _array_text(run: Any, a: Any, max_line_width: Any = None, **options: Any) -> Any:
+def _array_text(run: Context, a: Any, max_line_width: Any = None, **options: Any) -> Any:
     if max_line_width is not None or any(value is not None for value in options.values()):
         run.tracer.refuse("a text of an array with options; set them by np.set_printoptions")
     return _text(run, a)
 
 
 @function(np.array_repr)
-def _array_repr(run: Any, arr: Any, **options: Any) -> Any:
+def _array_repr(run: Context, arr: Any, **options: Any) -> Any:
     if any(value is not None for value in options.values()):
         run.tracer.refuse("a text of an array with options; set them by np.set_printoptions")
     return _text(run, arr, "r")
 
 
 @function(builtins.format)
-def _format(run: Any, value: Any, spec: str = "") -> Any:
+def _format(run: Context, value: Any, spec: str = "") -> Any:
     value = as_text(run, value)
     return _text(run, value, "", spec) if has_data(value) else format(value, spec)
 
@@ -67,14 +68,19 @@ for _called, _spec in ((bin, "#b"), (oct, "#o"), (hex, "#x")):
 
 
 @function(letters.method)
-def _method_of_text(run: Any, text: Text, name: str, arguments: Any, **named: Any) -> Any:
+def _method_of_text(run: Context, text: Text, name: str, arguments: Any, **named: Any) -> Any:
     found = letters.method(run, text, name, arguments) if not named else NotImplemented
     return getattr(text, name)(*arguments, **named) if found is NotImplemented else found
 
 
 @function(warnings.warn)
 def _warn(
-    run: Any, message: Any, category: Any = None, stacklevel: int = 1, source: Any = None, **_: Any
+    run: Context,
+    message: Any,
+    category: Any = None,
+    stacklevel: int = 1,
+    source: Any = None,
+    **_: Any,
 ) -> None:
     """Let rank 0 write a warning to the standard error; its filters are asked now."""
     if isinstance(message, Warning):
@@ -87,7 +93,7 @@ def _warn(
         add_print(run, told, {"sep": "", "file": sys.stderr})
 
 
-def _exit(run: Any, code: Any = None) -> None:
+def _exit(run: Context, code: Any = None) -> None:
     add_exit(run, code)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from distspmd.expressions.ir import Expression, Load, apply, cast
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.contractions import LETTER, NoWindow, window_of
 from distspmd.frontend.from_numpy.einsum_text import parse_subscripts
 from distspmd.frontend.from_numpy.elements import is_one, substitute
@@ -26,7 +27,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import same, symbol
 
 
 def contract(
-    run: Any,
+    run: Context,
     terms: Sequence[str],
     out: str,
     operands: Sequence[Tensor],
@@ -37,7 +38,7 @@ def contract(
     kind = np.dtype(dtype or np.result_type(*(t.dtype for t in operands)))
     if kind == HALF:  # products and their sums are rounded once
         found = contract(run, terms, out, operands, np.float32)
-        return tracer.stored_anew(converted(tracer, found, HALF))  # type: ignore[no-any-return]
+        return tracer.stored_anew(converted(tracer, found, HALF))
     extents = _extents(run, terms, operands)
     tensors = [_stored(run, t, kind) for t in operands]
     index = {x: symbol(f"{LETTER}{x}") for x in extents}
@@ -74,7 +75,7 @@ def contract(
     return converted(tracer, found, bool) if kind.kind == "b" else found
 
 
-def _stored(run: Any, tensor: Tensor, kind: Any) -> Tensor:
+def _stored(run: Context, tensor: Tensor, kind: Any) -> Tensor:
     """An operand in the common type, as a window of a container.
 
     Another view, with steps or with several indices in a dimension, is copied: else the whole
@@ -83,8 +84,8 @@ def _stored(run: Any, tensor: Tensor, kind: Any) -> Tensor:
     if tensor.dtype != kind:
         known: Tensor = run.tracer.stored_anew(converted(run.tracer, tensor, kind), "operand")
         return known
-    plain: View = run.tracer.unmerged(run.tracer.stored(tensor, "operand"))
-    if not _is_window(plain):
+    plain = run.tracer.unmerged(run.tracer.stored(tensor, "operand"))
+    if not isinstance(plain, View) or not _is_window(plain):
         plain = run.tracer.stored_anew(plain, "operand")
     return plain
 
@@ -101,7 +102,7 @@ def _is_window(view: View) -> bool:
     return True
 
 
-def _extents(run: Any, terms: Sequence[str], operands: Sequence[Tensor]) -> dict[str, Length]:
+def _extents(run: Context, terms: Sequence[str], operands: Sequence[Tensor]) -> dict[str, Length]:
     found: dict[str, Length] = {}
     for term, tensor in zip(terms, operands, strict=True):
         for letter, n in zip(term, tensor.shape, strict=True):
@@ -117,7 +118,7 @@ def _extents(run: Any, terms: Sequence[str], operands: Sequence[Tensor]) -> dict
 
 
 @function(np.matmul)
-def matmul(run: Any, a: Any, b: Any, out: Any = None, **_: Any) -> Any:
+def matmul(run: Context, a: Any, b: Any, out: Any = None, **_: Any) -> Any:
     """``a @ b``, with batches."""
     tracer = run.tracer
     one, other = tracer.tensor(a), tracer.tensor(b)
@@ -132,7 +133,7 @@ def matmul(run: Any, a: Any, b: Any, out: Any = None, **_: Any) -> Any:
 
 
 @function(np.dot, method="dot")
-def dot(run: Any, a: Any, b: Any, out: Any = None) -> Any:
+def dot(run: Context, a: Any, b: Any, out: Any = None) -> Any:
     """``np.dot``."""
     tracer = run.tracer
     one, other = tracer.tensor(a), tracer.tensor(b)
@@ -145,19 +146,19 @@ def dot(run: Any, a: Any, b: Any, out: Any = None) -> Any:
 
 
 @function(np.vdot)
-def _vdot(run: Any, a: Any, b: Any) -> Any:
+def _vdot(run: Context, a: Any, b: Any) -> Any:
     tracer = run.tracer
     one, other = (_flat(run, v) for v in (a, b))
     return contract(run, ["a", "a"], "", [combine(tracer, np.conjugate, [one]), other])
 
 
-def _flat(run: Any, value: Any) -> Tensor:
+def _flat(run: Context, value: Any) -> Tensor:
     tensor = run.tracer.tensor(value)
     return tensor if tensor.ndim == 1 else reshape(run.tracer, tensor, [size_of(tensor.shape)])
 
 
 @function(np.inner)
-def _inner(run: Any, a: Any, b: Any) -> Any:
+def _inner(run: Context, a: Any, b: Any) -> Any:
     tracer = run.tracer
     one, other = tracer.tensor(a), tracer.tensor(b)
     if not one.ndim or not other.ndim:
@@ -168,7 +169,7 @@ def _inner(run: Any, a: Any, b: Any) -> Any:
 
 
 @function(np.outer)
-def _outer(run: Any, a: Any, b: Any, out: Any = None) -> Any:
+def _outer(run: Context, a: Any, b: Any, out: Any = None) -> Any:
     from distspmd.frontend.from_numpy.shapes import expand_dims
 
     tracer = run.tracer
@@ -178,7 +179,7 @@ def _outer(run: Any, a: Any, b: Any, out: Any = None) -> Any:
 
 
 @function(np.tensordot)
-def _tensordot(run: Any, a: Any, b: Any, axes: Any = 2) -> Any:
+def _tensordot(run: Context, a: Any, b: Any, axes: Any = 2) -> Any:
     tracer = run.tracer
     one, other = tracer.tensor(a), tracer.tensor(b)
     if isinstance(axes, int):
@@ -197,7 +198,7 @@ def _tensordot(run: Any, a: Any, b: Any, axes: Any = 2) -> Any:
 
 
 @function(np.kron)
-def _kron(run: Any, a: Any, b: Any) -> Any:
+def _kron(run: Context, a: Any, b: Any) -> Any:
     from distspmd.frontend.from_numpy.shapes import expand_dims
     from distspmd.frontend.tensor_ir.whole_numbers import multiply
 
@@ -227,7 +228,7 @@ def _with_letters(given: list[Any]) -> tuple[str, tuple[Any, ...]]:
 
 
 @function(np.einsum)
-def _einsum(run: Any, subscripts: Any, *operands: Any, out: Any = None, **options: Any) -> Any:
+def _einsum(run: Context, subscripts: Any, *operands: Any, out: Any = None, **options: Any) -> Any:
     tracer = run.tracer
     if not isinstance(subscripts, str):
         given = [subscripts, *operands]
@@ -259,7 +260,7 @@ def _einsum(run: Any, subscripts: Any, *operands: Any, out: Any = None, **option
     return finished(run, parts[0][1], out)
 
 
-def _diagonal(run: Any, term: str, tensors: list[Tensor], place: int) -> str:
+def _diagonal(run: Context, term: str, tensors: list[Tensor], place: int) -> str:
     """An operand with a letter twice is its diagonal."""
     from distspmd.frontend.from_numpy.indexing import moved
     from distspmd.frontend.from_numpy.values import axis
@@ -295,7 +296,7 @@ def _order(terms: Sequence[str], out: str, tensors: Sequence[Tensor]) -> list[tu
 
 
 @function(np.einsum_path)
-def _einsum_path(run: Any, subscripts: str, *operands: Any, optimize: Any = "greedy") -> Any:
+def _einsum_path(run: Context, subscripts: str, *operands: Any, optimize: Any = "greedy") -> Any:
     """An order of contractions, which shapes decide that are known."""
     shapes = [run.tracer.tensor(operand).shape for operand in operands]
     if not all(isinstance(n, int) for shape in shapes for n in shape):
@@ -305,20 +306,22 @@ def _einsum_path(run: Any, subscripts: str, *operands: Any, optimize: Any = "gre
 
 
 @function(np.trace, method="trace")
-def _trace(run: Any, value: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, **_: Any) -> Any:
+def _trace(
+    run: Context, value: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, **_: Any
+) -> Any:
     found = run.call(np.diagonal, [value, offset, axis1, axis2], {})
     return run.call(np.sum, [found, -1], {})
 
 
 @function(np.linalg.multi_dot)
-def _multi_dot(run: Any, arrays: Any, **_: Any) -> Any:
+def _multi_dot(run: Context, arrays: Any, **_: Any) -> Any:
     found = arrays[0]
     for other in arrays[1:]:
         found = dot(run, found, other)
     return found
 
 
-def _of_three(run: Any, vectors: Tensor) -> Tensor:
+def _of_three(run: Context, vectors: Tensor) -> Tensor:
     """Vectors of two elements in the plane of the first two of three."""
     if vectors.shape[-1] == 3:
         return vectors
@@ -328,7 +331,7 @@ def _of_three(run: Any, vectors: Tensor) -> Tensor:
 
 @function(np.cross)
 def _cross(
-    run: Any,
+    run: Context,
     a: Any,
     b: Any,
     axisa: Any = -1,

@@ -16,6 +16,7 @@ from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, combine, converted
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.clocks import Seconds
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.failures import (
     checked_result,
     checked_whole,
@@ -41,7 +42,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import add, subtract
 
 
 @function(builtins.range)
-def _range(run: Any, *ends: Any) -> Any:
+def _range(run: Context, *ends: Any) -> Any:
     tracer = run.tracer
     values = [tracer.as_whole(e, "an end of a range") for e in ends]
     first, end, step = 0, values[0], 1
@@ -55,7 +56,7 @@ def _range(run: Any, *ends: Any) -> Any:
 
 
 @function(builtins.len)
-def _len(run: Any, value: Any) -> Any:
+def _len(run: Context, value: Any) -> Any:
     if isinstance(value, Tensor):
         if value.mask is not None:
             return run.call(int, [run.call(np.sum, [value.mask], {})], {})
@@ -78,7 +79,7 @@ def _len(run: Any, value: Any) -> Any:
         run.tracer.fail(problem)
 
 
-def _length_of_object(run: Any, value: Any) -> Any:
+def _length_of_object(run: Context, value: Any) -> Any:
     found = required(run, "len", len, value)
     if isinstance(found, int) and found < 0:
         run.tracer.fail(ValueError("__len__() should return >= 0"))
@@ -86,18 +87,18 @@ def _length_of_object(run: Any, value: Any) -> Any:
 
 
 @function(itertools.product)
-def _product(run: Any, *values: Any, repeat: int = 1) -> Any:
+def _product(run: Context, *values: Any, repeat: int = 1) -> Any:
     return Places(values * repeat)
 
 
 @function(np.ndindex)
-def _ndindex(run: Any, *shape: Any) -> Any:
+def _ndindex(run: Context, *shape: Any) -> Any:
     extents = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
     return Places(tuple(_range(run, n) for n in extents))
 
 
 @function(np.ndenumerate)
-def _ndenumerate(run: Any, arr: Any) -> Any:
+def _ndenumerate(run: Context, arr: Any) -> Any:
     if isinstance(arr, Tensor):
         arr = run.tracer.stored(arr)
     elif not isinstance(arr, np.ndarray):
@@ -106,7 +107,7 @@ def _ndenumerate(run: Any, arr: Any) -> Any:
 
 
 @function(np.nditer)
-def _nditer(run: Any, op: Any, flags: Any = (), op_flags: Any = (), **named: Any) -> Any:
+def _nditer(run: Context, op: Any, flags: Any = (), op_flags: Any = (), **named: Any) -> Any:
     if named or not {*flags} <= {"multi_index", "c_index", "zerosize_ok", "refs_ok"}:
         told_flags = [*flags, *named]
         run.tracer.refuse(f"np.nditer with {told_flags}; write loops over np.ndindex(a.shape)")
@@ -118,7 +119,7 @@ def _nditer(run: Any, op: Any, flags: Any = (), op_flags: Any = (), **named: Any
 
 
 @function(builtins.reversed)
-def _reversed(run: Any, values: Any) -> Any:
+def _reversed(run: Context, values: Any) -> Any:
     if isinstance(values, SymbolicRange):
         last = add(values.first, (values.length - 1) * values.step)
         return SymbolicRange(last, subtract(values.first, values.step), -values.step)
@@ -133,7 +134,7 @@ def _reversed(run: Any, values: Any) -> Any:
     return list(static_values(run, values))[::-1]
 
 
-def as_list(run: Any, values: Any) -> Any:
+def as_list(run: Context, values: Any) -> Any:
     """A list of as many values as the run decides; None for others."""
     if isinstance(values, RunList):
         return lists.copied(run, values)
@@ -150,7 +151,7 @@ def as_list(run: Any, values: Any) -> Any:
 
 
 @function(builtins.list)
-def _list(run: Any, values: Any = ()) -> Any:
+def _list(run: Context, values: Any = ()) -> Any:
     made = as_list(run, values)
     if made is not None:
         return made
@@ -158,12 +159,12 @@ def _list(run: Any, values: Any = ()) -> Any:
 
 
 @function(builtins.tuple)
-def _tuple(run: Any, values: Any = ()) -> Any:
+def _tuple(run: Context, values: Any = ()) -> Any:
     return tuple(static_values(run, values))
 
 
 @function(builtins.set)
-def _set(run: Any, values: Any = ()) -> Any:
+def _set(run: Context, values: Any = ()) -> Any:
     made = as_list(run, values)
     if made is None:
         found = list(static_values(run, values))
@@ -174,7 +175,7 @@ def _set(run: Any, values: Any = ()) -> Any:
 
 
 @function(collections.deque)
-def _deque(run: Any, values: Any = (), maxlen: Any = None) -> Any:
+def _deque(run: Context, values: Any = (), maxlen: Any = None) -> Any:
     made = as_list(run, values)
     if made is None:
         return collections.deque(static_values(run, values), maxlen)
@@ -185,7 +186,7 @@ def _deque(run: Any, values: Any = (), maxlen: Any = None) -> Any:
 
 
 @function(builtins.abs)
-def _abs(run: Any, value: Any) -> Any:
+def _abs(run: Context, value: Any) -> Any:
     if is_own(value):
         return required(run, "abs", abs, value)
     if isinstance(value, Tensor | np.ndarray):
@@ -194,14 +195,14 @@ def _abs(run: Any, value: Any) -> Any:
 
 
 @function(builtins.divmod)
-def _divmod(run: Any, a: Any, b: Any) -> Any:
+def _divmod(run: Context, a: Any, b: Any) -> Any:
     import ast
 
     return run.binary(ast.FloorDiv(), a, b), run.binary(ast.Mod(), a, b)
 
 
 @function(builtins.sum)
-def _sum(run: Any, values: Any, start: Any = 0) -> Any:
+def _sum(run: Context, values: Any, start: Any = 0) -> Any:
     import ast
 
     if isinstance(values, RunList):
@@ -220,7 +221,7 @@ def _sum(run: Any, values: Any, start: Any = 0) -> Any:
 
 
 @function(builtins.any)
-def _any(run: Any, values: Any) -> Any:
+def _any(run: Context, values: Any) -> Any:
     if isinstance(values, Generator) and values.is_function:
         return of_library(run, iteration.any_of, {"values": values})
     if isinstance(values, RunList):
@@ -238,7 +239,7 @@ def _any(run: Any, values: Any) -> Any:
 
 
 @function(builtins.all)
-def _all(run: Any, values: Any) -> Any:
+def _all(run: Context, values: Any) -> Any:
     if isinstance(values, Generator) and values.is_function:
         return of_library(run, iteration.all_of, {"values": values})
     if isinstance(values, RunList):
@@ -256,7 +257,7 @@ def _all(run: Any, values: Any) -> Any:
 
 
 @function(builtins.isinstance)
-def _isinstance(run: Any, value: Any, kinds: Any) -> Any:
+def _isinstance(run: Context, value: Any, kinds: Any) -> Any:
     if isinstance(value, Tensor) and value.run_type is not None:
         return is_of_types(value, kinds)
     if isinstance(value, Tensor):
@@ -271,7 +272,7 @@ def _isinstance(run: Any, value: Any, kinds: Any) -> Any:
 
 
 @function(builtins.int)
-def _int(run: Any, value: Any = 0, *rest: Any) -> Any:
+def _int(run: Context, value: Any = 0, *rest: Any) -> Any:
     if is_own(value):
         value = special(run, value, "int")
     if isinstance(value, sympy.Basic):
@@ -286,7 +287,7 @@ def _int(run: Any, value: Any = 0, *rest: Any) -> Any:
 
 
 @function(builtins.float)
-def _float(run: Any, value: Any = 0.0) -> Any:
+def _float(run: Context, value: Any = 0.0) -> Any:
     if isinstance(value, Seconds):
         return value
     if is_own(value):
@@ -299,7 +300,7 @@ def _float(run: Any, value: Any = 0.0) -> Any:
 
 
 @function(builtins.complex)
-def _complex(run: Any, real: Any = 0.0, imaginary: Any = 0.0) -> Any:
+def _complex(run: Context, real: Any = 0.0, imaginary: Any = 0.0) -> Any:
     if any(isinstance(v, Tensor | sympy.Basic) for v in (real, imaginary)):
         one = combine(run.tracer, np.multiply, [imaginary, 1j])
         both = one_number(run.tracer, combine(run.tracer, np.add, [real, one]))
@@ -309,7 +310,7 @@ def _complex(run: Any, real: Any = 0.0, imaginary: Any = 0.0) -> Any:
 
 
 @function(builtins.bool)
-def _bool(run: Any, value: Any = False) -> Any:
+def _bool(run: Context, value: Any = False) -> Any:
     value = lists.tested(run, value)
     known = run.truth(value)
     if known is not None:
@@ -319,7 +320,7 @@ def _bool(run: Any, value: Any = False) -> Any:
 
 
 @function(builtins.round)
-def _round(run: Any, value: Any, digits: Any = None) -> Any:
+def _round(run: Context, value: Any, digits: Any = None) -> Any:
     if isinstance(value, Tensor):
         found = run.call(np.round, [value, digits or 0], {})
         if digits is None:
@@ -329,7 +330,7 @@ def _round(run: Any, value: Any, digits: Any = None) -> Any:
 
 
 @function(builtins.type)
-def _type(run: Any, value: Any) -> Any:
+def _type(run: Context, value: Any) -> Any:
     if isinstance(value, Tensor) and value.run_type is not None:
         run.tracer.refuse("type(...) of a number of which the run decides the type; isinstance")
     if isinstance(value, Tensor):
@@ -342,7 +343,7 @@ def _type(run: Any, value: Any) -> Any:
 
 
 @function(builtins.hasattr)
-def _hasattr(run: Any, value: Any, name: str) -> bool:
+def _hasattr(run: Context, value: Any, name: str) -> bool:
     if is_own(value) and not hasattr(class_of(value), "__getattr__"):
         return name in vars(value) or hasattr(class_of(value), name)
     if isinstance(value, Tensor):
@@ -351,7 +352,7 @@ def _hasattr(run: Any, value: Any, name: str) -> bool:
 
 
 @function(builtins.callable)
-def _callable(run: Any, value: Any) -> bool:
+def _callable(run: Context, value: Any) -> bool:
     return isinstance(value, Closure) or callable(value)
 
 
@@ -359,7 +360,7 @@ FLOAT64 = np.dtype(np.float64)
 
 
 def _as_ufunc(name: str, ufunc: np.ufunc) -> Any:
-    def call(run: Any, *operands: Any) -> Any:
+    def call(run: Context, *operands: Any) -> Any:
         if not any(isinstance(o, Tensor | sympy.Basic) for o in operands):
             try:
                 return getattr(math, name)(*operands)
@@ -401,7 +402,7 @@ for _name, _ufunc in _MATH.items():
 
 
 def _to_int(ufunc: np.ufunc) -> Any:
-    def call(run: Any, value: Any) -> Any:
+    def call(run: Context, value: Any) -> Any:
         if isinstance(value, sympy.Basic):
             return value
         if not isinstance(value, Tensor):
@@ -416,7 +417,7 @@ for _ufunc in (np.floor, np.ceil, np.trunc):
 
 
 def _test(ufunc: np.ufunc) -> Any:
-    def call(run: Any, value: Any) -> Any:
+    def call(run: Context, value: Any) -> Any:
         if not isinstance(value, Tensor | sympy.Basic):
             return getattr(math, ufunc.__name__)(value)
         return combine(run.tracer, ufunc, [value])

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Collection
 from typing import Any
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.random_numbers import Stream, make_stream, seeded
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS
 from distspmd.frontend.from_numpy.library import python_random
@@ -20,33 +21,33 @@ class PythonStream(Stream):
     """A ``random.Random`` of a program."""
 
 
-def make_python_stream(run: Any, seed: Any = None) -> Stream:
+def make_python_stream(run: Context, seed: Any = None) -> Stream:
     """``random.Random(seed)``."""
     return make_stream(run, seed, PythonStream, _FIRST_DRAW)
 
 
-def begin_streams(run: Any, modules: Collection[str]) -> None:
+def begin_streams(run: Context, modules: Collection[str]) -> None:
     """Make the generators that modules share at the beginning of a program."""
     for module in sorted(modules):
         seeded(run, module, make_python_stream if module == "random" else make_stream)
 
 
-def _global_stream(run: Any) -> Stream:
+def _global_stream(run: Context) -> Stream:
     return seeded(run, "random", make_python_stream)
 
 
 def _drawn(written: Callable[..., Any]) -> Callable[..., Any]:
-    def handler(run: Any, rng: Stream, *given: Any, **named: Any) -> Any:
+    def handler(run: Context, rng: Stream, *given: Any, **named: Any) -> Any:
         return run.call(written, [Stream(rng.seed, rng.draws), *given], named)
 
     return handler
 
 
-def _seed(run: Any, a: Any = None, version: int = 2) -> None:
+def _seed(run: Context, a: Any = None, version: int = 2) -> None:
     seeded(run, "random", lambda run: make_python_stream(run, a), anew=True)
 
 
-def _random(run: Any, rng: Stream) -> Any:
+def _random(run: Context, rng: Stream) -> Any:
     return run.call(vars(Stream)["random"], [Stream(rng.seed, rng.draws)], {})
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.reductions import axes_of, finished
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.functions.sorting import sorted_lines
@@ -22,7 +23,7 @@ METHODS_OF_QUANTILES = (
 )
 
 
-def merged(run: Any, tensor: Tensor, axes: Sequence[int]) -> Tensor:
+def merged(run: Context, tensor: Tensor, axes: Sequence[int]) -> Tensor:
     """A tensor whose last dimension has the elements of some dimensions."""
     tracer = run.tracer
     kept = [d for d in range(tensor.ndim) if d not in axes]
@@ -37,7 +38,7 @@ def _median(skips: bool) -> Any:
     called = np.nanmedian if skips else np.median
 
     def call(
-        run: Any,
+        run: Context,
         value: Any,
         axis: Any = None,
         out: Any = None,
@@ -74,7 +75,7 @@ function(np.nanmedian)(_median(True))
 
 def _quantiles(called: Any, skips: bool, scale: int) -> Any:
     def call(
-        run: Any,
+        run: Context,
         value: Any,
         q: Any,
         axis: Any = None,
@@ -118,7 +119,7 @@ def _quantiles(called: Any, skips: bool, scale: int) -> Any:
 
 
 def _check_shares(
-    run: Any, name: str, tensor: Tensor, asked: Tensor, q: Any, method: str, scale: int
+    run: Context, name: str, tensor: Tensor, asked: Tensor, q: Any, method: str, scale: int
 ) -> None:
     refuse = run.tracer.refuse
     if method not in METHODS_OF_QUANTILES:
@@ -134,7 +135,7 @@ def _check_shares(
 
 
 def _type_of_result(
-    run: Any, called: Any, tensor: Tensor, asked: Tensor, q: Any, method: str, scale: int
+    run: Context, called: Any, tensor: Tensor, asked: Tensor, q: Any, method: str, scale: int
 ) -> Any:
     sample: Any = np.full((1,) * asked.ndim, 0.5 * scale, np.result_type(asked.dtype, np.float32))
     if asked.weak is not None and asked.ndim == 0:

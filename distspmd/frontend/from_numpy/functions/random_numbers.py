@@ -19,6 +19,7 @@ import sympy
 
 from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.creation import shape_of
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS
 from distspmd.frontend.from_numpy.kinds import has_data
@@ -53,7 +54,9 @@ class Stream:
         raise AttributeError(f"the method {name!r} of a generator of random numbers: {advice}")
 
 
-def make_stream(run: Any, seed: Any = None, kind: type[Stream] = Stream, first: int = 0) -> Stream:
+def make_stream(
+    run: Context, seed: Any = None, kind: type[Stream] = Stream, first: int = 0
+) -> Stream:
     """``np.random.default_rng(seed)``.
 
     Args:
@@ -97,7 +100,7 @@ def _is_constant(value: Tensor) -> bool:
     return isinstance(value.element(()), Constant)
 
 
-def shape_drawn(run: Any, size: Any, *parameters: Any) -> tuple[Length, ...]:
+def shape_drawn(run: Context, size: Any, *parameters: Any) -> tuple[Length, ...]:
     """The shape of a draw: that which is given, or that of its parameters."""
     if size is not None:
         return shape_of(run, size)
@@ -109,7 +112,7 @@ Sample = Callable[[Callable[[int], Expression]], Expression]
 
 
 def draw(
-    run: Any, stream: Stream, shape: tuple[Length, ...], sample: Sample, numbers: int = 1
+    run: Context, stream: Stream, shape: tuple[Length, ...], sample: Sample, numbers: int = 1
 ) -> View:
     """An array of a draw.
 
@@ -133,7 +136,7 @@ def draw(
 
 
 def draw_at_places(
-    run: Any,
+    run: Context,
     stream: Stream,
     shape: tuple[Length, ...],
     element: Callable[[Any, tuple[Index, ...]], Expression],
@@ -197,7 +200,7 @@ def stream_method(*names: str) -> Callable[[Any], Any]:
     return add_to_class
 
 
-def typed(run: Any, value: Tensor, dtype: Any, out: Any = None) -> Any:
+def typed(run: Context, value: Tensor, dtype: Any, out: Any = None) -> Any:
     """Numbers in a type, or in an array that is given."""
     kind = np.dtype(dtype)
     if kind not in (np.float32, np.float64):
@@ -214,7 +217,7 @@ def typed(run: Any, value: Tensor, dtype: Any, out: Any = None) -> Any:
 
 @stream_method("random", "random_sample", "rand_sample", "sample", "ranf")
 def random(
-    run: Any, rng: Stream, size: Any = None, dtype: Any = np.float64, out: Any = None
+    run: Context, rng: Stream, size: Any = None, dtype: Any = np.float64, out: Any = None
 ) -> Any:
     """Numbers of [0, 1)."""
     shape = out.shape if out is not None and size is None else shape_drawn(run, size)
@@ -229,20 +232,20 @@ def as_drawn(value: Any, shape: tuple[Length, ...], kind: type = float) -> Any:
 
 
 @stream_method("rand")
-def _rand(run: Any, rng: Stream, *shape: Any) -> Any:
+def _rand(run: Context, rng: Stream, *shape: Any) -> Any:
     return random(run, rng, shape or None)
 
 
 @stream_method("uniform")
 def _uniform_between(
-    run: Any, rng: Stream, low: Any = 0.0, high: Any = 1.0, size: Any = None
+    run: Context, rng: Stream, low: Any = 0.0, high: Any = 1.0, size: Any = None
 ) -> Any:
     shape = shape_drawn(run, size, low, high)
     width = run.call(np.subtract, [high, low], {})
     return _moved(run, draw(run, rng, shape, uniform), low, width)
 
 
-def _moved(run: Any, drawn: Tensor, place: Any, scale: Any) -> Any:
+def _moved(run: Context, drawn: Tensor, place: Any, scale: Any) -> Any:
     """``place + scale * drawn``, of the shape of what was drawn."""
     tracer = run.tracer
     found = combine(tracer, np.multiply, [drawn, scale])
@@ -252,7 +255,7 @@ def _moved(run: Any, drawn: Tensor, place: Any, scale: Any) -> Any:
 
 @stream_method("standard_normal")
 def _standard_normal(
-    run: Any, rng: Stream, size: Any = None, dtype: Any = np.float64, out: Any = None
+    run: Context, rng: Stream, size: Any = None, dtype: Any = np.float64, out: Any = None
 ) -> Any:
     shape = out.shape if out is not None and size is None else shape_drawn(run, size)
     found = draw(run, rng, shape, _normal, 2)
@@ -265,31 +268,35 @@ def _standard_normal(
 
 
 @stream_method("randn")
-def _randn(run: Any, rng: Stream, *shape: Any) -> Any:
+def _randn(run: Context, rng: Stream, *shape: Any) -> Any:
     return _standard_normal(run, rng, shape or None)
 
 
 @stream_method("normal")
-def _normal_of(run: Any, rng: Stream, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+def _normal_of(
+    run: Context, rng: Stream, loc: Any = 0.0, scale: Any = 1.0, size: Any = None
+) -> Any:
     return _moved(run, draw(run, rng, shape_drawn(run, size, loc, scale), _normal, 2), loc, scale)
 
 
 @stream_method("lognormal")
-def _lognormal(run: Any, rng: Stream, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> Any:
+def _lognormal(
+    run: Context, rng: Stream, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None
+) -> Any:
     return _stored(run, combine(run.tracer, np.exp, [_normal_of(run, rng, mean, sigma, size)]))
 
 
-def _stored(run: Any, value: Tensor) -> Any:
+def _stored(run: Context, value: Tensor) -> Any:
     return as_drawn(run.tracer.stored_anew(value), value.shape)
 
 
 @stream_method("exponential")
-def _exponential_of(run: Any, rng: Stream, scale: Any = 1.0, size: Any = None) -> Any:
+def _exponential_of(run: Context, rng: Stream, scale: Any = 1.0, size: Any = None) -> Any:
     return _moved(run, draw(run, rng, shape_drawn(run, size, scale), _exponential), 0.0, scale)
 
 
 @stream_method("standard_exponential")
-def _standard_exponential(run: Any, rng: Stream, size: Any = None) -> Any:
+def _standard_exponential(run: Context, rng: Stream, size: Any = None) -> Any:
     return as_drawn(draw(run, rng, shape_drawn(run, size), _exponential), shape_drawn(run, size))
 
 
@@ -297,7 +304,9 @@ def _located(name: str, sample: Sample) -> None:
     """Add a distribution with a place and a scale."""
 
     @stream_method(name)
-    def handler(run: Any, rng: Stream, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+    def handler(
+        run: Context, rng: Stream, loc: Any = 0.0, scale: Any = 1.0, size: Any = None
+    ) -> Any:
         return _moved(run, draw(run, rng, shape_drawn(run, size, loc, scale), sample), loc, scale)
 
 
@@ -329,12 +338,12 @@ _located("logistic", _logistic)
 
 
 @stream_method("standard_cauchy")
-def _standard_cauchy(run: Any, rng: Stream, size: Any = None) -> Any:
+def _standard_cauchy(run: Context, rng: Stream, size: Any = None) -> Any:
     return as_drawn(draw(run, rng, shape_drawn(run, size), _cauchy), shape_drawn(run, size))
 
 
 @stream_method("rayleigh")
-def _rayleigh(run: Any, rng: Stream, scale: Any = 1.0, size: Any = None) -> Any:
+def _rayleigh(run: Context, rng: Stream, scale: Any = 1.0, size: Any = None) -> Any:
     def sample(u: Callable[[int], Expression]) -> Expression:
         return apply("sqrt", apply("multiply", _number(2.0), _exponential(u)))
 
@@ -345,7 +354,7 @@ def _powered(name: str, finish: Callable[[Any, Any, Any], Any], sample: Sample) 
     """Add a distribution with an exponent."""
 
     @stream_method(name)
-    def handler(run: Any, rng: Stream, a: Any, size: Any = None) -> Any:
+    def handler(run: Context, rng: Stream, a: Any, size: Any = None) -> Any:
         drawn = draw(run, rng, shape_drawn(run, size, a), sample)
         return _stored(run, finish(run, drawn, run.call(np.divide, [1.0, a], {})))
 
@@ -360,7 +369,7 @@ _powered(
 
 
 @stream_method("geometric")
-def _geometric(run: Any, rng: Stream, p: Any, size: Any = None) -> Any:
+def _geometric(run: Context, rng: Stream, p: Any, size: Any = None) -> Any:
     tracer = run.tracer
     drawn = draw(run, rng, shape_drawn(run, size, p), _exponential)
     rate = run.call(np.negative, [run.call(np.log1p, [run.call(np.negative, [p], {})], {})], {})
@@ -374,7 +383,7 @@ def _geometric(run: Any, rng: Stream, p: Any, size: Any = None) -> Any:
 
 @stream_method("integers")
 def integers(
-    run: Any,
+    run: Context,
     rng: Stream,
     low: Any,
     high: Any = None,
@@ -404,7 +413,7 @@ def _is_data(*values: Any) -> bool:
 
 @stream_method("randint")
 def _randint(
-    run: Any, rng: Stream, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64
+    run: Context, rng: Stream, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64
 ) -> Any:
     found = integers(run, rng, low, high, size, dtype)
     return as_drawn(found, found.shape, int) if size is None and dtype in (int, np.int64) else found
@@ -421,7 +430,9 @@ FUNCTIONS |= dict.fromkeys(
 )
 
 
-def seeded(run: Any, module: str, make: Callable[[Any], Stream], *, anew: bool = False) -> Stream:
+def seeded(
+    run: Context, module: str, make: Callable[[Any], Stream], *, anew: bool = False
+) -> Stream:
     """The generator that the functions of a module share.
 
     Args:
@@ -444,7 +455,7 @@ def seeded(run: Any, module: str, make: Callable[[Any], Stream], *, anew: bool =
     return made
 
 
-def global_stream(run: Any) -> Stream:
+def global_stream(run: Context) -> Stream:
     """The generator of ``np.random.rand`` and others of its kind."""
     return seeded(run, "np.random", make_stream)
 
@@ -454,7 +465,7 @@ def _legacy(name: str) -> Callable[..., Any]:
     return lambda run, *given, **named: handler(run, global_stream(run), *given, **named)
 
 
-def _seed(run: Any, seed: Any = None) -> None:
+def _seed(run: Context, seed: Any = None) -> None:
     seeded(run, "np.random", lambda run: make_stream(run, seed), anew=True)
 
 

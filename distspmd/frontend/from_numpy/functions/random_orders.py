@@ -9,6 +9,7 @@ import sympy
 
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.random_numbers import (
     Stream,
     as_drawn,
@@ -25,7 +26,7 @@ from distspmd.frontend.from_numpy.values import Tensor, View
 
 @stream_method("choice")
 def _choice(
-    run: Any,
+    run: Context,
     rng: Stream,
     a: Any,
     size: Any = None,
@@ -55,12 +56,12 @@ def _choice(
     return run.call(np.take, [given, tracer.stored(tracer.tensor(places)), d], {})
 
 
-def _permutation_of(run: Any, rng: Stream, n: Any) -> Any:
+def _permutation_of(run: Context, rng: Stream, n: Any) -> Any:
     return run.call(np.argsort, [draw(run, rng, (n,), uniform)], {})
 
 
 @stream_method("permutation")
-def _permutation(run: Any, rng: Stream, x: Any, axis: Any = 0) -> Any:
+def _permutation(run: Context, rng: Stream, x: Any, axis: Any = 0) -> Any:
     tracer = run.tracer
     if isinstance(x, int | sympy.Basic):
         return _permutation_of(run, rng, x)
@@ -72,7 +73,7 @@ def _permutation(run: Any, rng: Stream, x: Any, axis: Any = 0) -> Any:
 
 
 @stream_method("shuffle")
-def _shuffle(run: Any, rng: Stream, x: Any, axis: Any = 0) -> None:
+def _shuffle(run: Context, rng: Stream, x: Any, axis: Any = 0) -> None:
     if not isinstance(x, View):
         run.tracer.refuse("shuffle of what is no array; use permutation")
     run.tracer.assign(x, run.tracer.stored_anew(_permutation(run, rng, x, axis)))

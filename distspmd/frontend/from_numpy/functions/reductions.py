@@ -12,6 +12,7 @@ from distspmd.expressions.ir import apply, cast
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, choose, combine, converted
 from distspmd.frontend.from_numpy.choosing import chosen
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.elements import truth_of
 from distspmd.frontend.from_numpy.functions.creation import dtype_of
 from distspmd.frontend.from_numpy.functions.registry import function, ufunc_method
@@ -35,7 +36,7 @@ _LAMBDAS = {
 _CONTRACTED = {"add": "sum", "maximum": "max", "minimum": "min"}
 
 
-def axes_of(run: Any, tensor: Tensor, axis: Any) -> list[int]:
+def axes_of(run: Context, tensor: Tensor, axis: Any) -> list[int]:
     """The axes that are reduced."""
     if axis is None:
         return list(range(tensor.ndim))
@@ -47,7 +48,7 @@ def axes_of(run: Any, tensor: Tensor, axis: Any) -> list[int]:
 
 
 def reduce(
-    run: Any,
+    run: Context,
     name: str,
     value: Any,
     axis: Any = None,
@@ -95,7 +96,7 @@ def reduce(
 
 
 def _unmasked(
-    run: Any, name: str, tensor: Tensor, axis: Any, initial: Any
+    run: Context, name: str, tensor: Tensor, axis: Any, initial: Any
 ) -> tuple[Tensor, Any, Tensor | None]:
     """A tensor that is neutral where a mask leaves out, the axes, and the mask if it stays."""
     tracer, mask = run.tracer, tensor.mask
@@ -131,7 +132,7 @@ def _neutral(tracer: Any, name: str, dtype: Any, initial: Any) -> Any:
     return dtype.type(neutral)
 
 
-def _reduced(run: Any, name: str, tensor: Tensor, axes: Sequence[int]) -> Tensor:
+def _reduced(run: Context, name: str, tensor: Tensor, axes: Sequence[int]) -> Tensor:
     tracer = run.tracer
     if tensor.dtype == HALF:
         found = _reduced(run, name, converted(tracer, tensor, np.float32), axes)
@@ -184,7 +185,7 @@ def _whole(tracer: Any, tensor: Tensor) -> View:
     return known
 
 
-def _truths(run: Any, name: str, tensor: Tensor, axes: Sequence[int]) -> Tensor:
+def _truths(run: Context, name: str, tensor: Tensor, axes: Sequence[int]) -> Tensor:
     """Whether any or all elements are true, by the extreme of numbers."""
     byte = np.dtype(np.int64)
     ones = Tensor(tensor.shape, byte, lambda i: cast(truth_of(tensor.element(i)), byte))
@@ -205,7 +206,7 @@ def wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype
 
 
-def finished(run: Any, found: Any, out: Any) -> Any:
+def finished(run: Context, found: Any, out: Any) -> Any:
     """A result, written to ``out`` where that is given."""
     if out is None:
         return found
@@ -215,7 +216,7 @@ def finished(run: Any, found: Any, out: Any) -> Any:
 
 def _summing(name: str) -> Any:
     def call(
-        run: Any,
+        run: Context,
         value: Any,
         axis: Any = None,
         dtype: Any = None,
@@ -236,7 +237,7 @@ def _summing(name: str) -> Any:
     return call
 
 
-def count_at_most(run: Any, found: Tensor, most: Any) -> None:
+def count_at_most(run: Context, found: Tensor, most: Any) -> None:
     """Say that a number that counts elements is none above their number."""
     if isinstance(found, View) and found.is_whole and not found.ndim:
         run.tracer.most[found.container] = most
@@ -248,7 +249,7 @@ function(np.prod, method="prod")(_summing("multiply"))
 
 def _extreme(name: str) -> Any:
     def call(
-        run: Any,
+        run: Context,
         value: Any,
         axis: Any = None,
         out: Any = None,
@@ -268,7 +269,7 @@ function(np.min, np.amin, method="min")(_extreme("minimum"))
 
 def _truth(name: str) -> Any:
     def call(
-        run: Any,
+        run: Context,
         value: Any,
         axis: Any = None,
         out: Any = None,
@@ -288,7 +289,7 @@ function(np.all, method="all")(_truth("logical_and"))
 
 @ufunc_method("reduce")
 def _ufunc_reduce(
-    run: Any,
+    run: Context,
     ufunc: np.ufunc,
     value: Any,
     axis: Any = 0,
@@ -319,7 +320,7 @@ def _is_one(axis: Any) -> bool:
 
 
 @ufunc_method("outer")
-def _ufunc_outer(run: Any, ufunc: np.ufunc, a: Any, b: Any, **keywords: Any) -> Any:
+def _ufunc_outer(run: Context, ufunc: np.ufunc, a: Any, b: Any, **keywords: Any) -> Any:
     tracer = run.tracer
     one, other = tracer.tensor(a), tracer.tensor(b)
     wide_one = expand_dims(tracer, one, [one.ndim + d for d in range(other.ndim)])
@@ -327,7 +328,7 @@ def _ufunc_outer(run: Any, ufunc: np.ufunc, a: Any, b: Any, **keywords: Any) -> 
 
 
 @ufunc_method("at")
-def _ufunc_at(run: Any, ufunc: np.ufunc, base: Any, items: Any, value: Any = None) -> None:
+def _ufunc_at(run: Context, ufunc: np.ufunc, base: Any, items: Any, value: Any = None) -> None:
     tracer = run.tracer
     if ufunc.nin == 1:
         run.call(rarer_forms.apply_at, [ufunc, base, items], {})

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds import has_data
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
@@ -42,7 +43,7 @@ def _strict(handler: Callable[..., Any], name: str) -> Callable[..., Any]:
         return handler
 
     @functools.wraps(handler)
-    def checked(run: Any, *arguments: Any, **keywords: Any) -> Any:
+    def checked(run: Context, *arguments: Any, **keywords: Any) -> Any:
         for keyword, value in keywords.items():
             if keyword not in parameters and keyword not in IGNORED and value is not None:
                 run.tracer.refuse(f"the argument {keyword!r} of {name} is not covered")
@@ -56,7 +57,7 @@ def _with_names_of(called: Any, handler: Callable[..., Any]) -> Callable[..., An
     own = inspect.signature(handler).parameters
 
     @functools.wraps(handler)
-    def renamed(run: Any, *arguments: Any, **keywords: Any) -> Any:
+    def renamed(run: Context, *arguments: Any, **keywords: Any) -> Any:
         if not keywords.keys() <= own.keys():
             names = own_names(called, handler)
             keywords = {k if k in own else names.get(k, k): v for k, v in keywords.items()}
@@ -121,7 +122,7 @@ def refused(*objects: Any, instead: str, always: bool = False) -> None:
 def _refusal(refused_one: Any, instead: str, always: bool) -> Callable[..., Any]:
     name = getattr(refused_one, "__name__", refused_one)
 
-    def handler(run: Any, *given: Any, **options: Any) -> Any:
+    def handler(run: Context, *given: Any, **options: Any) -> Any:
         if always or has_data((list(given), options)):
             run.tracer.refuse(f"{name} is not covered: {instead}")
         return refused_one(*given, **options)
@@ -150,7 +151,7 @@ def refused_by_name(module: str, *names: str, instead: str) -> None:
     """Say of functions of a package, which need not be installed, that they are not covered."""
     for name in names:
 
-        def handler(run: Any, *_: Any, _name: str = name, **__: Any) -> Any:
+        def handler(run: Context, *_: Any, _name: str = name, **__: Any) -> Any:
             run.tracer.refuse(f"{module}.{_name} is not covered: {instead}")
 
         REFUSED[module, name] = instead

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy import indexing
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import METHODS
 from distspmd.frontend.from_numpy.values import Tensor, View
 
 _INSTEAD = "write np.resize(x, shape), or make an array of the new shape and assign its part"
 
 
-def _resize(run: Any, base: Tensor, *shape: Any, refcheck: bool = True) -> None:
+def _resize(run: Context, base: Tensor, *shape: Any, refcheck: bool = True) -> None:
     """``base.resize(shape)``: its elements in their order, with zeros behind them."""
     tracer = run.tracer
     name = _name_of(run, base)
@@ -33,7 +34,7 @@ def _resize(run: Any, base: Tensor, *shape: Any, refcheck: bool = True) -> None:
     run.variables[name] = tracer.stored_anew(run.call(np.reshape, [flat, extents], {}), name)
 
 
-def _name_of(run: Any, base: Tensor) -> str:
+def _name_of(run: Context, base: Tensor) -> str:
     """The one variable of an array that has its elements for itself."""
     tracer = run.tracer
     called = next(

@@ -10,6 +10,7 @@ from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import choose, combine, converted
 from distspmd.frontend.from_numpy.checks import end_if
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.creation import dtype_of
 from distspmd.frontend.from_numpy.functions.reductions import finished
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, function, ufunc_method
@@ -38,7 +39,7 @@ _CODE = {
 """What a scan does with what it has and the next element, in C++."""
 
 
-def scan(run: Any, name: str, tensor: Tensor, axis: Any, dtype: DType) -> Tensor:
+def scan(run: Context, name: str, tensor: Tensor, axis: Any, dtype: DType) -> Tensor:
     """Combine each element along a dimension with those before it.
 
     Args:
@@ -69,7 +70,7 @@ def scan(run: Any, name: str, tensor: Tensor, axis: Any, dtype: DType) -> Tensor
 def _cumulative(name: str) -> Any:
     called = getattr(np, {"add": "cumsum", "multiply": "cumprod"}[name])
 
-    def call(run: Any, value: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    def call(run: Context, value: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         tensor = run.tracer.tensor(value)
         given = dtype and dtype_of(run, dtype)
         kind = called(np.ones(1, tensor.dtype), dtype=given).dtype
@@ -87,7 +88,7 @@ function(np.cumprod, method="cumprod")(_cumulative("multiply"))
 def _without_nan(name: str, neutral: int) -> Any:
     plain = _cumulative(name)
 
-    def call(run: Any, value: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    def call(run: Context, value: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         tracer = run.tracer
         tensor = tracer.tensor(value)
         if tensor.dtype.kind in "fc":
@@ -106,7 +107,7 @@ def _of_the_array_api(name: str, neutral: int) -> Any:
     plain = _cumulative(name)
 
     def call(
-        run: Any,
+        run: Context,
         value: Any,
         /,
         *,
@@ -139,7 +140,7 @@ if hasattr(np, "cumulative_sum"):
 
 @ufunc_method("accumulate")
 def _accumulate(
-    run: Any, ufunc: np.ufunc, value: Any, axis: Any = 0, dtype: Any = None, out: Any = None
+    run: Context, ufunc: np.ufunc, value: Any, axis: Any = 0, dtype: Any = None, out: Any = None
 ) -> Any:
     tensor = run.tracer.tensor(value)
     if tensor.ndim == 0:
@@ -157,7 +158,7 @@ def _accumulate(
 
 @ufunc_method("reduceat")
 def _reduceat(
-    run: Any,
+    run: Context,
     ufunc: np.ufunc,
     value: Any,
     indices: Any,
@@ -182,7 +183,7 @@ def _reduceat(
 
 
 def _between_places(
-    run: Any, ufunc: np.ufunc, tensor: Tensor, indices: Any, d: int, dtype: Any
+    run: Context, ufunc: np.ufunc, tensor: Tensor, indices: Any, d: int, dtype: Any
 ) -> Tensor:
     """What ``reduceat`` gives where the places are those of the run; a line is on one rank."""
     tracer, name = run.tracer, ufunc.__name__

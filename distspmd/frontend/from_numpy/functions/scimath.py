@@ -10,19 +10,20 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.real_or_complex import real_or_complex
 
 
-def _negative(run: Any, x: Any) -> Any:
+def _negative(run: Context, x: Any) -> Any:
     return run.call(np.less, [x, 0], {})
 
 
-def _above_one(run: Any, x: Any) -> Any:
+def _above_one(run: Context, x: Any) -> Any:
     return run.call(np.greater, [run.call(np.abs, [x], {}), 1], {})
 
 
-def _opened(run: Any, called: Any, outside: Any, x: Any, *rest: Any) -> Any:
+def _opened(run: Context, called: Any, outside: Any, x: Any, *rest: Any) -> Any:
     """A function of an array, which is complex where any element is outside of the domain."""
     tensor = run.tracer.tensor(x)
     if tensor.dtype.kind == "c":
@@ -38,7 +39,7 @@ def _add(name: str, outside: Callable[..., Any]) -> None:
     called = getattr(np, name)
 
     @function(getattr(np.emath, name))
-    def handler(run: Any, x: Any) -> Any:
+    def handler(run: Context, x: Any) -> Any:
         return _opened(run, called, outside, x)
 
 
@@ -49,11 +50,11 @@ for _name in ("arcsin", "arccos", "arctanh"):
 
 
 @function(np.emath.power)
-def _power(run: Any, x: Any, p: Any) -> Any:
+def _power(run: Context, x: Any, p: Any) -> Any:
     return _opened(run, np.power, _negative, x, p)
 
 
 @function(np.emath.logn)
-def _logn(run: Any, n: Any, x: Any) -> Any:
+def _logn(run: Context, n: Any, x: Any) -> Any:
     one, other = (run.call(np.emath.log, [value], {}) for value in (x, n))
     return run.call(np.divide, [one, other], {})

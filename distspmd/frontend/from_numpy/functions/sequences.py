@@ -9,6 +9,7 @@ import sympy
 
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import choose, combine, converted
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.functions.scans import scan
 from distspmd.frontend.from_numpy.functions.sorting import look_up
@@ -33,7 +34,7 @@ LONGEST_FORMULA = 16
 
 @function(np.interp)
 def _interp(
-    run: Any,
+    run: Context,
     x: Any,
     xp: Any,
     fp: Any,
@@ -50,7 +51,7 @@ def _interp(
         where, points, values = _periodic(run, where, points, values, period)
         left = right = None
     count = cpp(points.shape[0])
-    wholes = [tracer.stored(points), tracer.stored(values)]
+    wholes: list[Tensor] = [tracer.stored(points), tracer.stored(values)]
     ends = []
     for given, default in ((left, "_whole1[0]"), (right, f"_whole1[{count} - 1]")):
         if given is None:
@@ -66,7 +67,7 @@ def _interp(
     return look_up(run, "interp", where, wholes, kind, code)
 
 
-def _periodic(run: Any, x: Any, points: Any, values: Any, period: Any) -> tuple[Any, Any, Any]:
+def _periodic(run: Context, x: Any, points: Any, values: Any, period: Any) -> tuple[Any, Any, Any]:
     """Points over one period, in order, with those next to it."""
     tracer = run.tracer
     length = combine(tracer, np.absolute, [converted(tracer, period, FLOAT64)])
@@ -102,7 +103,7 @@ def _is_longer(tracer: Any, n: Any, m: Any) -> bool:
     )
 
 
-def _filtered(run: Any, name: str, a: Tensor, v: Tensor, mode: str) -> tuple[Tensor, bool]:
+def _filtered(run: Context, name: str, a: Tensor, v: Tensor, mode: str) -> tuple[Tensor, bool]:
     """Sums of products of windows of the longer one with the other; whether they were swapped."""
     tracer = run.tracer
     if a.ndim != 1 or v.ndim != 1:
@@ -138,10 +139,11 @@ def _filtered(run: Any, name: str, a: Tensor, v: Tensor, mode: str) -> tuple[Ten
     return found, swapped
 
 
-def windows(run: Any, tensor: Tensor, length: Any, d: int) -> View:
+def windows(run: Context, tensor: Tensor, length: Any, d: int) -> View:
     """All windows of a length along a dimension, as a view; the window is the last dimension."""
     tracer = run.tracer
     base = tracer.unmerged(tracer.stored(tensor))
+    assert isinstance(base, View)
     shape = list(base.shape)
     shape[d] = add(subtract(shape[d], length), 1)
     index = [axis(e) for e in range(base.ndim)]
@@ -150,7 +152,7 @@ def windows(run: Any, tensor: Tensor, length: Any, d: int) -> View:
 
 
 @function(np.correlate)
-def _correlate(run: Any, a: Any, v: Any, mode: str = "valid") -> Tensor:
+def _correlate(run: Context, a: Any, v: Any, mode: str = "valid") -> Tensor:
     tracer = run.tracer
     one, other = tracer.tensor(a), combine(tracer, np.conjugate, [v])
     found, swapped = _filtered(run, "correlate", one, other, mode)
@@ -158,7 +160,7 @@ def _correlate(run: Any, a: Any, v: Any, mode: str = "valid") -> Tensor:
 
 
 @function(np.convolve)
-def _convolve(run: Any, a: Any, v: Any, mode: str = "full") -> Tensor:
+def _convolve(run: Context, a: Any, v: Any, mode: str = "full") -> Tensor:
     tracer = run.tracer
     one, other = (tracer.tensor(t) for t in (a, v))
     one, other = (
@@ -174,7 +176,7 @@ def _convolve(run: Any, a: Any, v: Any, mode: str = "full") -> Tensor:
     return whole if own == mode else _inside(run, whole, n, m, mode)
 
 
-def _inside(run: Any, whole: Tensor, n: Any, m: Any, mode: str) -> Tensor:
+def _inside(run: Context, whole: Tensor, n: Any, m: Any, mode: str) -> Tensor:
     """The part of a whole convolution that a mode asks for, where the run says who is longer."""
     less, more = sympy.Min(n, m), sympy.Max(n, m)
     first = subtract(less, 1)
@@ -186,7 +188,7 @@ def _inside(run: Any, whole: Tensor, n: Any, m: Any, mode: str) -> Tensor:
 
 @function(np.lib.stride_tricks.sliding_window_view)
 def _sliding_window_view(
-    run: Any, x: Any, window_shape: Any, axis: Any = None, **options: Any
+    run: Context, x: Any, window_shape: Any, axis: Any = None, **options: Any
 ) -> Tensor:
     tracer = run.tracer
     tensor = tracer.tensor(x)
@@ -206,7 +208,7 @@ def _sliding_window_view(
 
 
 @function(np.polyval)
-def _polyval(run: Any, p: Any, x: Any) -> Tensor:
+def _polyval(run: Context, p: Any, x: Any) -> Tensor:
     tracer = run.tracer
     coefficients, where = tracer.tensor(p), tracer.tensor(x)
     if coefficients.ndim != 1:
@@ -227,7 +229,7 @@ def _polyval(run: Any, p: Any, x: Any) -> Tensor:
 
 
 @function(np.vander)
-def _vander(run: Any, x: Any, N: Any = None, increasing: bool = False) -> Tensor:  # noqa: N803
+def _vander(run: Context, x: Any, N: Any = None, increasing: bool = False) -> Tensor:  # noqa: N803
     tracer = run.tracer
     tensor = tracer.tensor(x)
     if tensor.ndim != 1:
@@ -246,12 +248,12 @@ def _vander(run: Any, x: Any, N: Any = None, increasing: bool = False) -> Tensor
 # -- integrals and phases -------------------------------------------------------------------------
 
 
-def _part(run: Any, tensor: Tensor, d: int, part: slice) -> Tensor:
+def _part(run: Context, tensor: Tensor, d: int, part: slice) -> Tensor:
     return indexing.read(run.tracer, tensor, (*(slice(None) for _ in range(d)), part))
 
 
 @function(*(getattr(np, n) for n in ("trapezoid", "trapz") if hasattr(np, n)))
-def _trapezoid(run: Any, y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
+def _trapezoid(run: Context, y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
     tracer = run.tracer
     values = tracer.settled(tracer.tensor(y))
     d = normal_axis(tracer, axis, values.ndim)
@@ -278,7 +280,7 @@ def _trapezoid(run: Any, y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -
 
 @function(np.unwrap)
 def _unwrap(
-    run: Any, p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.pi
+    run: Context, p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.pi
 ) -> Tensor:
     tracer = run.tracer
     phases = tracer.tensor(p)

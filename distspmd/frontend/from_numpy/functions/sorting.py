@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import METHODS, function
 from distspmd.frontend.from_numpy.lines import (
     along_axis,
@@ -19,12 +20,12 @@ from distspmd.frontend.from_numpy.lines import (
     with_last,
 )
 from distspmd.frontend.from_numpy.shapes import normal_axis
-from distspmd.frontend.from_numpy.values import INT64, Tensor
+from distspmd.frontend.from_numpy.values import INT64, Tensor, View
 
 BOOL = np.dtype(bool)
 
 
-def sorted_lines(run: Any, tensor: Tensor, axis: int) -> Tensor:
+def sorted_lines(run: Context, tensor: Tensor, axis: int) -> Tensor:
     """A tensor whose lines along a dimension are in order, NaN last."""
     length = tensor.shape[axis]
     code = f"distspmd::lines::sort(_line0, _result0, {cpp(length)});"
@@ -32,7 +33,7 @@ def sorted_lines(run: Any, tensor: Tensor, axis: int) -> Tensor:
     return found
 
 
-def _check_options(run: Any, name: str, kind: Any, order: Any) -> None:
+def _check_options(run: Context, name: str, kind: Any, order: Any) -> None:
     if order is not None:
         run.tracer.refuse(f"np.{name} with order=, of fields of a structure")
     if kind not in (None, "quicksort", "heapsort", "mergesort", "stable", "introselect"):
@@ -41,7 +42,13 @@ def _check_options(run: Any, name: str, kind: Any, order: Any) -> None:
 
 @function(np.sort)
 def _sort(
-    run: Any, value: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+    run: Context,
+    value: Any,
+    axis: Any = -1,
+    kind: Any = None,
+    order: Any = None,
+    *,
+    stable: Any = None,
 ) -> Any:
     _check_options(run, "sort", kind, order)
     tensor, d = line_axis(run.tracer, run.tracer.tensor(value), axis)
@@ -50,27 +57,35 @@ def _sort(
 
 @function(np.partition)
 def _partition(
-    run: Any, value: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None
+    run: Context, value: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None
 ) -> Any:
     return _sort(run, value, axis, kind, order)
 
 
-def _in_place(run: Any, base: Tensor, axis: Any = -1, kind: Any = None, order: Any = None) -> None:
+def _in_place(
+    run: Context, base: Tensor, axis: Any = -1, kind: Any = None, order: Any = None
+) -> None:
     d = normal_axis(run.tracer, axis, base.ndim)
     _check_options(run, "sort", kind, order)
-    if not hasattr(base, "container"):
+    if not isinstance(base, View):
         run.tracer.refuse("sort() of a value that is no variable: use np.sort")
     run.tracer.assign(base, sorted_lines(run, base, d))
 
 
 def _sort_method(
-    run: Any, base: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+    run: Context,
+    base: Any,
+    axis: Any = -1,
+    kind: Any = None,
+    order: Any = None,
+    *,
+    stable: Any = None,
 ) -> None:
     _in_place(run, base, axis, kind, order)
 
 
 def _partition_method(
-    run: Any, base: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None
+    run: Context, base: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None
 ) -> None:
     _in_place(run, base, axis, kind, order)
 
@@ -80,7 +95,7 @@ METHODS["partition"] = _partition_method
 
 
 @function(np.sort_complex)
-def _sort_complex(run: Any, value: Any) -> Any:
+def _sort_complex(run: Context, value: Any) -> Any:
     tensor = run.tracer.tensor(value)
     kind = np.result_type(
         tensor.dtype, np.complex64 if tensor.dtype.itemsize < 4 else np.complex128
@@ -92,7 +107,13 @@ def _sort_complex(run: Any, value: Any) -> Any:
 
 @function(np.argsort, method="argsort")
 def _argsort(
-    run: Any, value: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+    run: Context,
+    value: Any,
+    axis: Any = -1,
+    kind: Any = None,
+    order: Any = None,
+    *,
+    stable: Any = None,
 ) -> Any:
     _check_options(run, "argsort", kind, order)
     tensor, d = line_axis(run.tracer, run.tracer.tensor(value), axis)
@@ -105,13 +126,13 @@ def _argsort(
 
 @function(np.argpartition, method="argpartition")
 def _argpartition(
-    run: Any, value: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None
+    run: Context, value: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None
 ) -> Any:
     return _argsort(run, value, axis, kind, order)
 
 
 @function(np.lexsort)
-def _lexsort(run: Any, keys: Any, axis: Any = -1) -> Any:
+def _lexsort(run: Context, keys: Any, axis: Any = -1) -> Any:
     tracer = run.tracer
     if isinstance(keys, Tensor):
         if not isinstance(keys.shape[0], int):
@@ -144,7 +165,7 @@ def _lexsort(run: Any, keys: Any, axis: Any = -1) -> Any:
 # -- searches -------------------------------------------------------------------------------------
 
 
-def _common(run: Any, values: Sequence[Any]) -> list[Tensor]:
+def _common(run: Context, values: Sequence[Any]) -> list[Tensor]:
     """Tensors in their common type."""
     tracer = run.tracer
     tensors = [tracer.tensor(v) for v in values]
@@ -153,7 +174,7 @@ def _common(run: Any, values: Sequence[Any]) -> list[Tensor]:
 
 
 def look_up(
-    run: Any, label: str, value: Tensor, wholes: Sequence[Tensor], dtype: Any, code: str
+    run: Context, label: str, value: Tensor, wholes: Sequence[Tensor], dtype: Any, code: str
 ) -> Tensor:
     """For each element of a tensor what code finds in vectors; its value is ``_line0[0]``."""
     (found,) = run_on_lines(run.tracer, label, value.shape, [value], wholes, [(None, dtype)], code)
@@ -161,7 +182,9 @@ def look_up(
 
 
 @function(np.searchsorted, method="searchsorted")
-def _searchsorted(run: Any, base: Any, value: Any, side: Any = "left", sorter: Any = None) -> Any:
+def _searchsorted(
+    run: Context, base: Any, value: Any, side: Any = "left", sorter: Any = None
+) -> Any:
     line, wanted = _common(run, [base, value])
     if line.ndim != 1:
         run.tracer.refuse("np.searchsorted in an array of more than one dimension")
@@ -182,7 +205,7 @@ def _searchsorted(run: Any, base: Any, value: Any, side: Any = "left", sorter: A
 
 
 @function(np.digitize)
-def _digitize(run: Any, value: Any, bins: Any, right: bool = False) -> Any:
+def _digitize(run: Context, value: Any, bins: Any, right: bool = False) -> Any:
     wanted, edges = _common(run, [value, bins])
     if edges.ndim != 1:
         run.tracer.refuse("np.digitize: the bins have to have one dimension")
@@ -195,7 +218,7 @@ def _digitize(run: Any, value: Any, bins: Any, right: bool = False) -> Any:
 
 @function(np.isin)
 def _isin(
-    run: Any,
+    run: Context,
     element: Any,
     test_elements: Any,
     assume_unique: bool = False,
@@ -219,7 +242,7 @@ def _isin(
 
 
 @function(np.take_along_axis)
-def _take_along_axis(run: Any, value: Any, indices: Any, axis: Any = -1) -> Any:
+def _take_along_axis(run: Context, value: Any, indices: Any, axis: Any = -1) -> Any:
     tracer = run.tracer
     base, places = tracer.tensor(value), tracer.tensor(indices)
     base, d = line_axis(tracer, base, axis)
@@ -241,7 +264,7 @@ def _take_along_axis(run: Any, value: Any, indices: Any, axis: Any = -1) -> Any:
 
 
 @function(np.put_along_axis)
-def _put_along_axis(run: Any, base: Any, indices: Any, values: Any, axis: Any) -> None:
+def _put_along_axis(run: Context, base: Any, indices: Any, values: Any, axis: Any) -> None:
     tracer = run.tracer
     if not hasattr(base, "container"):
         tracer.refuse("np.put_along_axis writes to an array, or to a part of one by slices")

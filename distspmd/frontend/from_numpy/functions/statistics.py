@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, choose, combine, converted
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.creation import dtype_of
 from distspmd.frontend.from_numpy.functions.reductions import (
     axes_of,
@@ -23,7 +24,7 @@ from distspmd.frontend.from_numpy.values import Tensor
 # -- statistics -----------------------------------------------------------------------------------
 
 
-def count_of(run: Any, tensor: Tensor, axis: Any, where: Any = True) -> Any:
+def count_of(run: Context, tensor: Tensor, axis: Any, where: Any = True) -> Any:
     """How many elements are reduced: a whole number, or a tensor where a mask chooses."""
     if tensor.mask is not None:
         axes = axes_of(run, tensor, axis)
@@ -43,7 +44,7 @@ def count_of(run: Any, tensor: Tensor, axis: Any, where: Any = True) -> Any:
 
 @function(np.mean, method="mean")
 def mean(
-    run: Any,
+    run: Context,
     value: Any,
     axis: Any = None,
     dtype: Any = None,
@@ -65,7 +66,7 @@ def mean(
 
 
 def variance(
-    run: Any, value: Any, axis: Any, ddof: Any, keepdims: bool, dtype: Any = None
+    run: Context, value: Any, axis: Any, ddof: Any, keepdims: bool, dtype: Any = None
 ) -> Tensor:
     """The variance, by the mean first."""
     tracer = run.tracer
@@ -99,7 +100,7 @@ def _spread(each: Any, name: str, is_root: bool) -> None:
 
     @function(each, method=name)
     def handler(
-        run: Any,
+        run: Context,
         value: Any,
         axis: Any = None,
         dtype: Any = None,
@@ -124,7 +125,7 @@ _spread(np.std, "std", is_root=True)
 
 @function(np.average)
 def _average(
-    run: Any,
+    run: Context,
     value: Any,
     axis: Any = None,
     weights: Any = None,
@@ -155,7 +156,7 @@ def _average(
 
 
 @function(np.count_nonzero)
-def _count_nonzero(run: Any, value: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def _count_nonzero(run: Context, value: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     truths = converted(run.tracer, converted(run.tracer, value, bool), np.int64)
     found = reduce(run, "add", truths, axis, keepdims=keepdims)
     count_at_most(run, found, size_of(truths.shape))
@@ -163,14 +164,16 @@ def _count_nonzero(run: Any, value: Any, axis: Any = None, *, keepdims: bool = F
 
 
 @function(np.ptp)
-def _ptp(run: Any, value: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+def _ptp(
+    run: Context, value: Any, axis: Any = None, out: Any = None, keepdims: bool = False
+) -> Any:
     high = reduce(run, "maximum", value, axis, keepdims=keepdims)
     low = reduce(run, "minimum", value, axis, keepdims=keepdims)
     return finished(run, combine(run.tracer, np.subtract, [high, low]), out)
 
 
 def _without_nan(name: str, neutral: float) -> Any:
-    def call(run: Any, value: Any, axis: Any = None, **options: Any) -> Any:
+    def call(run: Context, value: Any, axis: Any = None, **options: Any) -> Any:
         tracer = run.tracer
         tensor = tracer.tensor(value)
         if tensor.dtype.kind not in "fc":

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.creation import shape_of
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS
 from distspmd.frontend.from_numpy.library.structured import StructuredArray
@@ -30,7 +31,7 @@ def _fields(dtype: Any) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]] | No
 def _maker(plain: Any, called: Any) -> Any:
     """A function that makes an array of a shape, with a form for types with fields."""
 
-    def handler(run: Any, shape: Any, dtype: Any = None, *rest: Any, **named: Any) -> Any:
+    def handler(run: Context, shape: Any, dtype: Any = None, *rest: Any, **named: Any) -> Any:
         fields = _fields(dtype)
         if fields is None:
             return plain(run, shape, dtype, *rest, **named)
@@ -44,7 +45,7 @@ def _maker(plain: Any, called: Any) -> Any:
     return handler
 
 
-def _array(run: Any, value: Any, dtype: Any = None, *rest: Any, **named: Any) -> Any:
+def _array(run: Context, value: Any, dtype: Any = None, *rest: Any, **named: Any) -> Any:
     fields = _fields(dtype)
     if fields is None:
         return _PLAIN_ARRAY(run, value, dtype, *rest, **named)

@@ -9,6 +9,7 @@ import numpy as np
 import sympy
 
 from distspmd.frontend.from_numpy import indexing
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import attribute, function
 from distspmd.frontend.from_numpy.functions.written_out import written_out
 from distspmd.frontend.from_numpy.shapes import normal_axis, size_of
@@ -96,7 +97,7 @@ def _unique(name: str, *options: str) -> None:
     called = getattr(np, name)
 
     @function(called)
-    def handler(run: Any, x: Any) -> Any:
+    def handler(run: Context, x: Any) -> Any:
         given = {f"return_{option}": True for option in options}
         found = list(run.call(np.unique, [x], given))
         if "inverse" in options:
@@ -140,7 +141,7 @@ def _diag_indices(n: Any, ndim: int = 2) -> Any:
 
 @function(np.lib.stride_tricks.sliding_window_view)
 def _sliding_windows(
-    run: Any, x: Any, window_shape: Any, axis: Any = None, writeable: bool = False, **_: Any
+    run: Context, x: Any, window_shape: Any, axis: Any = None, writeable: bool = False, **_: Any
 ) -> Tensor:
     tracer = run.tracer
     if writeable:
@@ -163,12 +164,12 @@ def _sliding_windows(
 
 
 @attribute("nbytes")
-def _nbytes(run: Any, base: Tensor) -> Whole:
+def _nbytes(run: Context, base: Tensor) -> Whole:
     return multiply(size_of(base.shape), base.dtype.itemsize)
 
 
 @attribute("strides")
-def _strides(run: Any, base: Tensor) -> tuple[int, ...]:
+def _strides(run: Context, base: Tensor) -> tuple[int, ...]:
     """Those of an array that lies in memory as NumPy makes it, and of views of it."""
     extents, places = base.shape, [axis_symbol(d) for d in range(base.ndim)]
     if isinstance(base, View):
@@ -186,7 +187,7 @@ def _strides(run: Any, base: Tensor) -> tuple[int, ...]:
 
 @function(np.lib.stride_tricks.as_strided)
 def _as_strided(
-    run: Any, x: Any, shape: Any = None, strides: Any = None, writeable: bool = False, **_: Any
+    run: Context, x: Any, shape: Any = None, strides: Any = None, writeable: bool = False, **_: Any
 ) -> Tensor:
     """Windows and repetitions: each step is so many steps along one dimension, or none."""
     tracer = run.tracer

@@ -16,6 +16,7 @@ import numpy as np
 import sympy
 
 from distspmd.expressions.ir import apply, cast
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.failures import one_number
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.run_lists import RunList
@@ -32,12 +33,12 @@ _KNOWN = (bool, int, float, complex, np.generic, str, type(None))
 
 
 @function(of_named_tuple)
-def _of_named_tuple(run: Any, owner: Any, method: str, named: Any) -> Any:
+def _of_named_tuple(run: Context, owner: Any, method: str, named: Any) -> Any:
     return of_named_tuple(owner, method, {k: run.settled_parts(v) for k, v in named.items()})
 
 
 @function(get_parts)
-def _get_parts(run: Any, getter: Any, value: Any) -> Any:
+def _get_parts(run: Context, getter: Any, value: Any) -> Any:
     names = getter.__reduce__()[1]
     if isinstance(getter, operator.itemgetter):
         found = [part_of(run, value, name) for name in names]
@@ -47,7 +48,7 @@ def _get_parts(run: Any, getter: Any, value: Any) -> Any:
 
 
 @function(kept)
-def _kept(run: Any, called: Any, arguments: Any, keywords: Any) -> Any:
+def _kept(run: Context, called: Any, arguments: Any, keywords: Any) -> Any:
     key = (called, *arguments, *sorted(keywords.items()))
     if not all(isinstance(v, _KNOWN) for v in (*arguments, *keywords.values())):
         return run.call(called, arguments, keywords)
@@ -62,12 +63,12 @@ def _kept(run: Any, called: Any, arguments: Any, keywords: Any) -> Any:
 
 
 @function(collections.namedtuple)
-def _namedtuple(run: Any, name: str, fields: Any, **options: Any) -> Any:
+def _namedtuple(run: Context, name: str, fields: Any, **options: Any) -> Any:
     return collections.namedtuple(name, fields, **{"module": "__program__", **options})
 
 
 @function(builtins.super)
-def _super(run: Any, *given: Any) -> Any:
+def _super(run: Context, *given: Any) -> Any:
     frame = run.tracer.frames[-1]
     if not given and "__class__" not in frame.variables:
         run.tracer.refuse("super() outside of a method")
@@ -96,7 +97,7 @@ for _function, _op in {
 
 
 @function(copy.copy)
-def _copy(run: Any, value: Any) -> Any:
+def _copy(run: Context, value: Any) -> Any:
     if isinstance(value, RunList):
         return lists.copied(run, value)
     if isinstance(value, Tensor | np.ndarray):
@@ -107,12 +108,12 @@ def _copy(run: Any, value: Any) -> Any:
 
 
 @function(copy.deepcopy)
-def _deepcopy(run: Any, value: Any) -> Any:
+def _deepcopy(run: Context, value: Any) -> Any:
     """A copy, with one copy of each array and list that lists, tuples and dictionaries hold."""
     return _copied(run, value, {})
 
 
-def _copied(run: Any, value: Any, made: dict[int, Any]) -> Any:
+def _copied(run: Context, value: Any, made: dict[int, Any]) -> Any:
     found: Any
     if id(value) in made:
         return made[id(value)]
@@ -132,7 +133,7 @@ def _copied(run: Any, value: Any, made: dict[int, Any]) -> Any:
 
 
 def _of_number(name: str) -> Any:
-    def call(run: Any, x: Any) -> Any:
+    def call(run: Context, x: Any) -> Any:
         if isinstance(x, sympy.Basic):
             x = run.tracer.tensor(x)
         if not isinstance(x, Tensor):

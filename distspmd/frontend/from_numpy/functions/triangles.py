@@ -9,6 +9,7 @@ import sympy
 
 from distspmd.expressions.ir import Expression, apply
 from distspmd.frontend.from_numpy import indexing
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.shapes import normal_axis, reshape
 from distspmd.frontend.from_numpy.transcript import shape_text
@@ -21,7 +22,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import add, same, subtract
 
 
 def _triangle(lower: bool) -> Any:
-    def call(run: Any, value: Any, k: Any = 0) -> Any:
+    def call(run: Context, value: Any, k: Any = 0) -> Any:
         tracer = run.tracer
         tensor = tracer.settled(tracer.tensor(value))
         k = tracer.as_whole(k)
@@ -43,13 +44,13 @@ function(np.triu)(_triangle(False))
 
 
 @function(np.tri)
-def _tri(run: Any, n: Any, m: Any = None, k: Any = 0, dtype: Any = np.float64, **_: Any) -> Any:
+def _tri(run: Context, n: Any, m: Any = None, k: Any = 0, dtype: Any = np.float64, **_: Any) -> Any:
     ones = run.call(np.ones, [(n, n if m is None else m)], {"dtype": dtype})
     return _triangle(True)(run, ones, k)
 
 
 @function(np.diagonal, method="diagonal")
-def _diagonal(run: Any, value: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
+def _diagonal(run: Context, value: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
     one, other = (normal_axis(tracer, a, tensor.ndim) for a in (axis1, axis2))
@@ -78,7 +79,7 @@ def _shorter(a: Any, b: Any) -> Any:
 
 
 @function(np.diag)
-def _diag(run: Any, value: Any, k: Any = 0) -> Any:
+def _diag(run: Context, value: Any, k: Any = 0) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
     if tensor.ndim == 2:
@@ -87,7 +88,7 @@ def _diag(run: Any, value: Any, k: Any = 0) -> Any:
 
 
 @function(np.diagflat)
-def _diagflat(run: Any, value: Any, k: Any = 0) -> Any:
+def _diagflat(run: Context, value: Any, k: Any = 0) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
     tensor = tensor if tensor.ndim == 1 else reshape(tracer, tensor, [-1])
@@ -98,7 +99,7 @@ def _diagflat(run: Any, value: Any, k: Any = 0) -> Any:
 
 
 @function(np.fill_diagonal)
-def _fill_diagonal(run: Any, base: Any, value: Any, wrap: bool = False) -> None:
+def _fill_diagonal(run: Context, base: Any, value: Any, wrap: bool = False) -> None:
     tracer = run.tracer
     if not isinstance(base, View):
         tracer.refuse("np.fill_diagonal of what is no array of the program")
@@ -121,7 +122,7 @@ def _fill_diagonal(run: Any, base: Any, value: Any, wrap: bool = False) -> None:
     tracer.assign(diagonal, _cycled(run, value, length))
 
 
-def _cycled(run: Any, value: Any, length: Any) -> Tensor:
+def _cycled(run: Context, value: Any, length: Any) -> Tensor:
     """So many values, again from the first one where there are fewer, as NumPy fills."""
     tensor: Tensor = run.tracer.tensor(value)
     if tensor.ndim == 0 or (tensor.ndim == 1 and same(tensor.shape[0], length)):

@@ -9,6 +9,7 @@ import numpy as np
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.choosing import BOOL, true_indices, true_places
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import METHODS, function
 from distspmd.frontend.from_numpy.lengths import give_room
 from distspmd.frontend.from_numpy.library import rarer_forms
@@ -17,7 +18,7 @@ from distspmd.frontend.from_numpy.values import INT64, Tensor
 from distspmd.frontend.tensor_ir.whole_numbers import Whole
 
 
-def length_of_run(run: Any, count: Any, what: str, instead: str) -> Whole:
+def length_of_run(run: Context, count: Any, what: str, instead: str) -> Whole:
     """A number that the run computes as a length: of at most as many elements as lists may have.
 
     The program ends with a ValueError where it is greater.
@@ -38,7 +39,7 @@ def length_of_run(run: Any, count: Any, what: str, instead: str) -> Whole:
 
 
 @function(np.nonzero, method="nonzero")
-def _nonzero(run: Any, value: Any) -> Any:
+def _nonzero(run: Context, value: Any) -> Any:
     tensor = run.tracer.tensor(value)
     if tensor.ndim == 0:
         run.tracer.refuse("Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(x)")
@@ -46,17 +47,17 @@ def _nonzero(run: Any, value: Any) -> Any:
 
 
 @function(np.flatnonzero)
-def _flatnonzero(run: Any, value: Any) -> Any:
+def _flatnonzero(run: Context, value: Any) -> Any:
     return true_places(run.tracer, run.tracer.tensor(value))
 
 
 @function(np.argwhere)
-def _argwhere(run: Any, value: Any) -> Any:
+def _argwhere(run: Context, value: Any) -> Any:
     return run.call(np.stack, [list(_nonzero(run, value)), 1], {})
 
 
 @function(np.compress)
-def _compress(run: Any, condition: Any, value: Any, axis: Any = None) -> Any:
+def _compress(run: Context, condition: Any, value: Any, axis: Any = None) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
     if axis is None:
@@ -69,7 +70,7 @@ METHODS["compress"] = lambda run, base, condition, axis=None: _compress(run, con
 
 
 @function(np.extract)
-def _extract(run: Any, condition: Any, value: Any) -> Any:
+def _extract(run: Context, condition: Any, value: Any) -> Any:
     tracer = run.tracer
     lines = [flat(tracer, tracer.stored(tracer.tensor(v))) for v in (condition, value)]
     return _compress(run, lines[0], lines[1], 0)
@@ -77,7 +78,7 @@ def _extract(run: Any, condition: Any, value: Any) -> Any:
 
 @function(np.unique)
 def _unique(
-    run: Any,
+    run: Context,
     value: Any,
     return_index: bool = False,
     return_inverse: bool = False,
@@ -117,7 +118,7 @@ def _unique(
     return tuple(found) if len(found) > 1 else found[0]
 
 
-def _inverse(run: Any, tensor: Tensor, order: Tensor, firsts: Tensor) -> Tensor:
+def _inverse(run: Context, tensor: Tensor, order: Tensor, firsts: Tensor) -> Tensor:
     tracer = run.tracer
     counted = run.call(np.cumsum, [converted(tracer, firsts, INT64)], {})
     rank = tracer.stored(combine(tracer, np.subtract, [counted, 1]))
@@ -129,16 +130,16 @@ def _inverse(run: Any, tensor: Tensor, order: Tensor, firsts: Tensor) -> Tensor:
 
 
 @function(np.unique_values)
-def _unique_values(run: Any, value: Any) -> Any:
+def _unique_values(run: Context, value: Any) -> Any:
     return _unique(run, value, equal_nan=False)
 
 
-def _of_set(run: Any, value: Any) -> Any:
+def _of_set(run: Context, value: Any) -> Any:
     return _unique(run, value)
 
 
 @function(np.intersect1d)
-def _intersect1d(run: Any, a: Any, b: Any, assume_unique: bool = False, **options: Any) -> Any:
+def _intersect1d(run: Context, a: Any, b: Any, assume_unique: bool = False, **options: Any) -> Any:
     if options.get("return_indices"):
         return run.call(rarer_forms.common_places, [a, b], {})
     own = _of_set(run, a)
@@ -146,26 +147,26 @@ def _intersect1d(run: Any, a: Any, b: Any, assume_unique: bool = False, **option
 
 
 @function(np.setdiff1d)
-def _setdiff1d(run: Any, a: Any, b: Any, assume_unique: bool = False) -> Any:
+def _setdiff1d(run: Context, a: Any, b: Any, assume_unique: bool = False) -> Any:
     own = _of_set(run, a)
     return _compress(run, run.call(np.isin, [own, b], {"invert": True}), own, 0)
 
 
 @function(np.union1d)
-def _union1d(run: Any, a: Any, b: Any) -> Any:
+def _union1d(run: Context, a: Any, b: Any) -> Any:
     tracer = run.tracer
     lines = [flat(tracer, tracer.stored(tracer.tensor(v))) for v in (a, b)]
     return _of_set(run, run.call(np.concatenate, [lines], {}))
 
 
 @function(np.setxor1d)
-def _setxor1d(run: Any, a: Any, b: Any, assume_unique: bool = False) -> Any:
+def _setxor1d(run: Context, a: Any, b: Any, assume_unique: bool = False) -> Any:
     parts = [_setdiff1d(run, a, b), _setdiff1d(run, b, a)]
     return run.call(np.sort, [run.call(np.concatenate, [parts], {})], {})
 
 
 @function(np.trim_zeros)
-def _trim_zeros(run: Any, value: Any, trim: str = "fb", axis: Any = None) -> Any:
+def _trim_zeros(run: Context, value: Any, trim: str = "fb", axis: Any = None) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
     if tensor.ndim != 1:

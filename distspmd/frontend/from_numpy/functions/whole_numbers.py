@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.library import counted
@@ -18,7 +19,7 @@ from distspmd.frontend.from_numpy.syntax.calls import of_library
 
 def _of_data(called: Callable[..., Any], by: Any) -> None:
     @function(called)
-    def handler(run: Any, *operands: Any, **named: Any) -> Any:
+    def handler(run: Context, *operands: Any, **named: Any) -> Any:
         if not has_data((list(operands), named)):
             try:
                 return called(*operands, **named)
@@ -28,7 +29,7 @@ def _of_data(called: Callable[..., Any], by: Any) -> None:
 
 
 def _by_ufunc(ufunc: np.ufunc) -> Any:
-    def call(run: Any, first: Any, *others: Any) -> Any:
+    def call(run: Context, first: Any, *others: Any) -> Any:
         found = first
         for other in others:
             found = run.call(ufunc, [found, other], {})
@@ -38,29 +39,29 @@ def _by_ufunc(ufunc: np.ufunc) -> Any:
 
 
 def _by_loop(written: Any, *names: str) -> Any:
-    def call(run: Any, *operands: Any) -> Any:
+    def call(run: Context, *operands: Any) -> Any:
         return of_library(run, written, dict(zip(names, operands, strict=True)))
 
     return call
 
 
-def _dist(run: Any, p: Any, q: Any) -> Any:
+def _dist(run: Context, p: Any, q: Any) -> Any:
     apart = run.call(np.subtract, [p, q], {})
     squares = run.call(np.multiply, [apart, apart], {})
     return run.call(math.sqrt, [run.call(np.sum, [squares], {})], {})
 
 
-def _isclose(run: Any, a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
+def _isclose(run: Context, a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
     return of_library(
         run, counted.isclose, {"a": a, "b": b, "rel_tol": rel_tol, "abs_tol": abs_tol}
     )
 
 
-def _prod(run: Any, values: Any, *, start: Any = 1) -> Any:
+def _prod(run: Context, values: Any, *, start: Any = 1) -> Any:
     return run.call(functools.reduce, [operator.mul, values, start], {})
 
 
-def _fsum(run: Any, values: Any) -> Any:
+def _fsum(run: Context, values: Any) -> Any:
     return run.call(float, [run.call(sum, [values], {})], {})
 
 

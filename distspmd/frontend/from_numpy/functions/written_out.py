@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.functions.registry import function, named
 from distspmd.frontend.from_numpy.kinds import has_data
@@ -57,7 +58,7 @@ def _handler(python: Callable[..., Any], objects: Sequence[Any]) -> Callable[...
     signature = inspect.signature(python)
     source = inspect.getsource(python)
 
-    def handler(run: Any, *given: Any, **named: Any) -> Any:
+    def handler(run: Context, *given: Any, **named: Any) -> Any:
         if objects and not has_data((list(given), named)):
             with np.errstate(all="ignore"):
                 return objects[0](*given, **named)
@@ -338,7 +339,7 @@ def _apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
 
 
 @function(np.broadcast)
-def _broadcast(run: Any, *arrays: Any) -> Any:
+def _broadcast(run: Context, *arrays: Any) -> Any:
     if not has_data(list(arrays)):
         return np.broadcast(*arrays)
     return objects.make(run, Broadcast, list(arrays), {})

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.elements import is_one
 from distspmd.frontend.from_numpy.functions.lapack_calls import whole_container
 from distspmd.frontend.from_numpy.probes import Form
@@ -48,7 +49,7 @@ def letters_of_whole(ndim: int) -> str:
 
 
 def emit_call(
-    run: Any,
+    run: Context,
     name: str,
     tree: Any,
     form: Form,

@@ -11,6 +11,7 @@ import numpy as np
 
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.asked import ask
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.asking import Question
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.host.blocks import emit_call, letters_of_whole, term_of
@@ -23,7 +24,9 @@ from distspmd.runtime.host.host_functions import HostFunction, Signature
 
 
 @function(HostFunction)
-def _call_host(run: Any, host: HostFunction, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
+def _call_host(
+    run: Context, host: HostFunction, given: Sequence[Any], named: Mapping[str, Any]
+) -> Any:
     """What a host function gives.
 
     Raises:
@@ -40,7 +43,7 @@ def _call_host(run: Any, host: HostFunction, given: Sequence[Any], named: Mappin
 class _HostQuestion(Question):
     """A call of a host function, and the tensors that it takes."""
 
-    def __init__(self, run: Any, host: HostFunction) -> None:
+    def __init__(self, run: Context, host: HostFunction) -> None:
         super().__init__(run)
         self.host = host
         self._terms: Sequence[str] = ()

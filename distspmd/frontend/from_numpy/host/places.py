@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import distspmd
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.host.regions import (
     CannotHost,
     Hosted,
@@ -83,7 +84,7 @@ def _is_ours(file: str) -> bool:
 # -- functions with regions -----------------------------------------------------------------------
 
 
-def hosted_source(run: Any, function: Any, node: Any, file: str) -> Any:
+def hosted_source(run: Context, function: Any, node: Any, file: str) -> Any:
     """The syntax of a function, with what Python runs of it as regions.
 
     Raises:

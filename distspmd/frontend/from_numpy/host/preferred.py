@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.transcript import Refusal
 
 PREFERRED: dict[str, str] = {
@@ -19,7 +20,7 @@ PREFERRED: dict[str, str] = {
 """By names: what it is, in words."""
 
 
-def check_kind(run: Any, kind: type) -> None:
+def check_kind(run: Context, kind: type) -> None:
     """Leave containers of the run to Python, but for lists.
 
     Raises:
@@ -30,7 +31,7 @@ def check_kind(run: Any, kind: type) -> None:
             for_python(run, each.__name__)
 
 
-def for_python(run: Any, construct: str) -> None:
+def for_python(run: Context, construct: str) -> None:
     """Leave what is being read to Python, unless this reading may not.
 
     Raises:

@@ -12,6 +12,7 @@ import numpy as np
 import sympy
 
 from distspmd.frontend.from_numpy import annotation_types
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.asking import Question
 from distspmd.frontend.from_numpy.host import work
 from distspmd.frontend.from_numpy.host.blocks import emit_call, letters_of_whole
@@ -109,7 +110,7 @@ class NeedsTrial(ReadProgramAgain):
 
 
 @expression(RegionCall)
-def _call_region(run: Any, node: RegionCall) -> Any:
+def _call_region(run: Context, node: RegionCall) -> Any:
     """What a region gives.
 
     Raises:
@@ -125,7 +126,7 @@ def _call_region(run: Any, node: RegionCall) -> Any:
     return _RegionQuestion(run, region, lines).call()
 
 
-def _check_work(run: Any, region: Region, lines: str) -> None:
+def _check_work(run: Context, region: Region, lines: str) -> None:
     shapes = {n: tuple(v.shape) for n, v in run.variables.items() if isinstance(v, Tensor)}
     kinds = work.Kinds({n: s for n, s in shapes.items() if s})
     known = work.Outside.of(run.tracer.frames[-1].variables)
@@ -142,7 +143,7 @@ def _check_work(run: Any, region: Region, lines: str) -> None:
 class _RegionQuestion(Question):
     """A call of a region that is being made, and the tensors that it takes."""
 
-    def __init__(self, run: Any, region: Region, lines: str) -> None:
+    def __init__(self, run: Context, region: Region, lines: str) -> None:
         super().__init__(run)
         self.region, self.lines = region, lines
         self.frame = run.tracer.frames[-1]

@@ -28,7 +28,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import same, subtract, symbol
 from distspmd.runtime.calls.form import rebuilt
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
 def may_be_none(value: Any) -> bool:
@@ -71,7 +71,7 @@ def _known(tracer: Tracer, choice: OneOf) -> bool | None:
     return None if first != last else (first != 0) == _is_absent(choice.values[0])
 
 
-def compared_with_none(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
+def compared_with_none(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
     """``left is right``, where one may be None and the other is; NotImplemented elsewhere."""
     if not isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
         return NotImplemented
@@ -86,7 +86,7 @@ def compared_with_none(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -
     return NotImplemented
 
 
-def known_value(run: Interpreter, choice: Any) -> Any:
+def known_value(run: Context, choice: Any) -> Any:
     """A value of which it is known here which of several things it is."""
     while isinstance(choice, OneOf) and not may_be_unbound(choice):
         first, last = run.tracer.bounds.get(choice.which.name, (0, 1))
@@ -96,7 +96,7 @@ def known_value(run: Interpreter, choice: Any) -> Any:
     return choice
 
 
-def present(run: Interpreter, choice: Any) -> Any:
+def present(run: Context, choice: Any) -> Any:
     """What is computed with, of a value that may be None: the program ends where it is."""
     if not may_be_none(choice):
         return choice
@@ -108,7 +108,7 @@ def present(run: Interpreter, choice: Any) -> Any:
     return value_of(choice)
 
 
-def put(run: Interpreter, value: Any) -> Any:
+def put(run: Context, value: Any) -> Any:
     """What becomes an element of a list of the run: such a list has no room for None."""
     if isinstance(value, tuple):
         return rebuilt(value, [put(run, part) for part in value])
@@ -120,7 +120,7 @@ def put(run: Interpreter, value: Any) -> Any:
     return value_of(choice)
 
 
-def bound(run: Interpreter, name: str, value: Any) -> Any:
+def bound(run: Context, name: str, value: Any) -> Any:
     """What a variable is that may be unbound: the program ends where it is."""
     if not may_be_unbound(value):
         return value
@@ -136,7 +136,7 @@ def bound(run: Interpreter, name: str, value: Any) -> Any:
     return found
 
 
-def end_if_none(run: Interpreter, values: Sequence[Any], told: str) -> None:
+def end_if_none(run: Context, values: Sequence[Any], told: str) -> None:
     """End a way of the run that computes with None.
 
     Args:
@@ -153,7 +153,7 @@ def end_if_none(run: Interpreter, values: Sequence[Any], told: str) -> None:
     end_way(run, "TypeError", f"{told} where a value is None")
 
 
-def end_way(run: Interpreter, kind: str, text: str) -> NoReturn:
+def end_way(run: Context, kind: str, text: str) -> NoReturn:
     """End the way of the run that is being read, with an error of Python.
 
     Raises:
@@ -164,7 +164,7 @@ def end_way(run: Interpreter, kind: str, text: str) -> NoReturn:
     raise EndsHere(run.tracer.message(f"{kind}: {text}"))
 
 
-def end_failed(run: Interpreter, failed: Fails) -> NoReturn:
+def end_failed(run: Context, failed: Fails) -> NoReturn:
     """End the way of the run that is being read, if a statement of it fails whatever there is.
 
     In loops the kinds of variables may be others than in a first reading, but not the names.
@@ -185,7 +185,7 @@ _UNKNOWN = "name {!r} is not defined"
 _UNBOUND = "cannot access local variable {!r} where it is not associated with a value"
 
 
-def end_unbound(run: Interpreter, name: str) -> None:
+def end_unbound(run: Context, name: str) -> None:
     """End a way of the run that reads a variable which nothing has bound.
 
     A loop around carries the variable, if it binds it later.
@@ -203,7 +203,7 @@ def end_unbound(run: Interpreter, name: str) -> None:
     raise EndsHere(tracer.message(f"the name {name!r} is not defined"))
 
 
-def fail_unbound(run: Interpreter, name: str) -> NoReturn:
+def fail_unbound(run: Context, name: str) -> NoReturn:
     """Read no further where a name is read that has no value.
 
     Raises:
@@ -217,7 +217,7 @@ def fail_unbound(run: Interpreter, name: str) -> NoReturn:
     run.tracer.fail(error, told=told, by_name=not is_local)
 
 
-def _end_if_absent(run: Interpreter, choice: OneOf, kind: str, text: str) -> None:
+def _end_if_absent(run: Context, choice: OneOf, kind: str, text: str) -> None:
     """End the program where a value is absent, and where the expression around asks for it."""
     tracer = run.tracer
     condition: Any = is_none(choice)
@@ -257,7 +257,7 @@ def _asks(test: sympy.Basic) -> bool:
 
 
 def joined_choice(
-    run: Interpreter, name: str, values: Sequence[Any], blocks: Sequence[Block], join: Any
+    run: Context, name: str, values: Sequence[Any], blocks: Sequence[Block], join: Any
 ) -> Any:
     """A value of two ways of which one at least may be None; None where they are other things.
 
@@ -278,7 +278,7 @@ def joined_choice(
 
 
 def joined_bindings(
-    run: Interpreter, name: str, values: Sequence[Any], blocks: Sequence[Block], join: Any
+    run: Context, name: str, values: Sequence[Any], blocks: Sequence[Block], join: Any
 ) -> OneOf:
     """A variable that one way at least leaves unbound, or may; as :func:`joined_choice`."""
     found = _joined_value(values, may_be_unbound, join)
@@ -306,7 +306,7 @@ def _joined_value(values: Sequence[Any], is_choice: Any, join: Any) -> Any:
 
 
 def _joined_flag(
-    run: Interpreter, name: str, values: Sequence[Any], blocks: Sequence[Block], choice: OneOf
+    run: Context, name: str, values: Sequence[Any], blocks: Sequence[Block], choice: OneOf
 ) -> OneOf:
     """A choice with a flag of its own, which each way sets."""
     which = run.tracer.unique(f"{name}_which")

@@ -29,7 +29,7 @@ from distspmd.frontend.tensor_ir.statements import Index, Length, Parameter, Sto
 from distspmd.frontend.tensor_ir.whole_numbers import add, is_at_least, subtract, symbol
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class OfAnotherType(Exception):
         self.wanted = wanted
 
 
-def accumulated_names(run: Interpreter, node: ast.For) -> list[str]:
+def accumulated_names(run: Context, node: ast.For) -> list[str]:
     """Variables from before a map that its iterations only add to, in whatever operation.
 
     Raises:
@@ -88,7 +88,7 @@ def _is_number(value: Any) -> bool:
 
 @contextmanager
 def accumulating(
-    run: Interpreter, names: Sequence[str], known: Mapping[str, Accumulated]
+    run: Context, names: Sequence[str], known: Mapping[str, Accumulated]
 ) -> Iterator[dict[str, View]]:
     """Let variables be numbers in containers to which the iterations of a map add.
 
@@ -112,7 +112,7 @@ def accumulating(
             del tracer.accumulated[view.container]
 
 
-def accumulate(run: Interpreter, old: View, op: ast.operator, value: Any) -> bool:
+def accumulate(run: Context, old: View, op: ast.operator, value: Any) -> bool:
     """``old op= value`` of a number that a map adds to; False for other variables.
 
     Raises:
@@ -138,7 +138,7 @@ def accumulate(run: Interpreter, old: View, op: ast.operator, value: Any) -> boo
 
 
 def without_sums(
-    run: Interpreter, stores: Sequence[Store], parameters: Sequence[Parameter]
+    run: Context, stores: Sequence[Store], parameters: Sequence[Parameter]
 ) -> list[Store]:
     """Write sums over all iterations as such, which lanes share; the stores that are left.
 
@@ -221,7 +221,7 @@ def _behind(first: Length, index: Index) -> Index:
     return apply("add", index, whole_expression(first))
 
 
-def without_last(run: Interpreter, node: ast.For, targets: Iterable[str]) -> None:
+def without_last(run: Context, node: ast.For, targets: Iterable[str]) -> None:
     """Let variables that the iterations of a map set have no value after it."""
     for name in bound_names(node) | set(targets):
         reason = (

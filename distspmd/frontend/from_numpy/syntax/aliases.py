@@ -19,15 +19,15 @@ from distspmd.frontend.from_numpy.syntax.variables import Undecided
 from distspmd.frontend.from_numpy.values import View
 
 if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.context import Context
     from distspmd.frontend.from_numpy.frames import Frame
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
     from distspmd.frontend.tensor_ir.statements import Container, Statement
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def give(run: Interpreter, own: RunList, value: Any) -> None:
+def give(run: Context, own: RunList, value: Any) -> None:
     """A value becomes an element of a list."""
     tracer = run.tracer
     before_change(run, own, moves=True)
@@ -44,7 +44,7 @@ def give(run: Interpreter, own: RunList, value: Any) -> None:
             note_shared(run, own, part)
 
 
-def _refuse_change_before(run: Interpreter, value: RunList) -> None:
+def _refuse_change_before(run: Context, value: RunList) -> None:
     """Refuse a list from before a loop that becomes an element in each iteration."""
     if value.owner is None and value.depth < len(run.tracer.loops) and value.changed > value.depth:
         run.tracer.refuse(
@@ -60,7 +60,7 @@ ONE_LIST = (
 )
 
 
-def _share(run: Interpreter, own: RunList, part: RunList) -> None:
+def _share(run: Context, own: RunList, part: RunList) -> None:
     """An element of a list becomes an element once more: from here on neither may change."""
     if part.owner is None or (part.is_copy and _is_permutation(run.tracer.node)):
         return
@@ -70,7 +70,7 @@ def _share(run: Interpreter, own: RunList, part: RunList) -> None:
         root.is_shared = True
 
 
-def _keep_change(run: Interpreter, own: RunList) -> None:
+def _keep_change(run: Context, own: RunList) -> None:
     """Note that a list changes, and of an element that those of the whole list do."""
     own.changed = max(own.changed, len(run.tracer.loops))
     if own.owner is not None:
@@ -97,7 +97,7 @@ def _root(own: RunList) -> RunList:
     return own
 
 
-def _must_not_change(run: Interpreter, part: View) -> None:
+def _must_not_change(run: Context, part: View) -> None:
     """Refuse an array that is an element and changes later: it would be the same one in Python."""
     for frame in run.tracer.frames:
         for name, seen in frame.variables.items():
@@ -110,7 +110,7 @@ def _must_not_change(run: Interpreter, part: View) -> None:
                 )
 
 
-def _changes_again(run: Interpreter, frame: Frame, name: str) -> bool:
+def _changes_again(run: Context, frame: Frame, name: str) -> bool:
     """Whether an array that a variable has may be changed in place later in the run."""
     if frame is not run.tracer.frames[-1] or frame.statement is None:
         return True
@@ -131,7 +131,7 @@ _IS_ELEMENT = (
 )
 
 
-def note_shared(run: Interpreter, own: RunList, part: View) -> None:
+def note_shared(run: Context, own: RunList, part: View) -> None:
     """Note that an element is an array, or a part of one, that is not the list's alone."""
     own.shares |= not part.is_whole or _is_seen(run, part)
     own.arrays.add(part.container)
@@ -139,7 +139,7 @@ def note_shared(run: Interpreter, own: RunList, part: View) -> None:
         run.tracer.refuse(_WRITTEN)
 
 
-def _is_seen(run: Interpreter, part: View) -> bool:
+def _is_seen(run: Context, part: View) -> bool:
     """Whether a variable has an array that each iteration of the loop around does not make anew."""
     loops = run.tracer.loop_nodes
     bound = {
@@ -154,22 +154,22 @@ def _is_seen(run: Interpreter, part: View) -> bool:
 
 
 def putting(
-    change: Callable[Concatenate[Interpreter, P], R],
-) -> Callable[Concatenate[Interpreter, P], R]:
+    change: Callable[Concatenate[Context, P], R],
+) -> Callable[Concatenate[Context, P], R]:
     """Let what a change of a list writes be no write to an element in place."""
 
     @functools.wraps(change)
-    def noted(run: Interpreter, *arguments: P.args, **keywords: P.kwargs) -> R:
+    def noted(run: Context, *arguments: P.args, **keywords: P.kwargs) -> R:
         statements = run.tracer.block.statements
         first = len(statements)
         found = change(run, *arguments, **keywords)
         run.tracer.puts.update(statements[first:])
         return found
 
-    return cast("Callable[Concatenate[Interpreter, P], R]", noted)
+    return cast("Callable[Concatenate[Context, P], R]", noted)
 
 
-def check_elements(run: Interpreter, statements: Sequence[Statement]) -> None:
+def check_elements(run: Context, statements: Sequence[Statement]) -> None:
     """Refuse writes to elements in place that other arrays would have to follow."""
     lists = [own for own in run.tracer.handles if any(c.ndim > 1 for c in own.columns)]
     if not lists:
@@ -198,7 +198,7 @@ def _written(statements: Sequence[Statement], puts: set[Statement]) -> Iterator[
 # -- lists that are elements ----------------------------------------------------------------------
 
 
-def before_change(run: Interpreter, own: RunList, *, moves: bool) -> None:
+def before_change(run: Context, own: RunList, *, moves: bool) -> None:
     """A list is about to change.
 
     Args:
@@ -233,14 +233,14 @@ def _is_in(value: RunList, own: RunList) -> bool:
     return False
 
 
-def _variables(run: Interpreter) -> Iterator[tuple[dict[str, Any], str, Any]]:
+def _variables(run: Context) -> Iterator[tuple[dict[str, Any], str, Any]]:
     for frame in run.tracer.frames:
         for name, value in frame.variables.items():
             yield frame.variables, name, value
 
 
 def _forget(
-    run: Interpreter, variables: dict[str, Any], name: str, depth: int, reason: str = ""
+    run: Context, variables: dict[str, Any], name: str, depth: int, reason: str = ""
 ) -> None:
     """Let a variable not be read any more.
 

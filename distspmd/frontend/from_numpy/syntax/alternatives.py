@@ -20,7 +20,7 @@ from distspmd.frontend.tensor_ir.statements import Block, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import same, symbol
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 MOST = 6
 """Alternatives of one value, at most."""
@@ -94,7 +94,7 @@ def _is_number(value: Any) -> bool:
 
 
 def joined(
-    run: Interpreter,
+    run: Context,
     name: str,
     values: Sequence[Any],
     blocks: Sequence[Block],

@@ -16,13 +16,13 @@ from distspmd.frontend.from_numpy.values import OwnArray
 from distspmd.runtime.calls.form import rebuilt
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 _OF_NUMPY = ("__array_ufunc__", "__array_function__", "__array_wrap__")
 
 
 def arguments_of(
-    run: Interpreter, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
+    run: Context, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> tuple[Sequence[Any], Mapping[str, Any]]:
     """Arguments in which objects are the arrays that they say, if a function is NumPy's."""
     given = [*arguments, *keywords.values()]
@@ -32,7 +32,7 @@ def arguments_of(
     return [array_of(run, value) for value in arguments], named
 
 
-def operand(run: Interpreter, left: Any, right: Any) -> Any:
+def operand(run: Context, left: Any, right: Any) -> Any:
     """The array that the right operand is, if an array on the left computes with it.
 
     An array leaves an operator to an object that takes no part in universal functions, or that
@@ -75,7 +75,7 @@ def _says(value: Any) -> bool:
     return inspect.getattr_static(objects.class_of(value), "__array__", None) is not None
 
 
-def array_of(run: Interpreter, value: Any) -> Any:
+def array_of(run: Context, value: Any) -> Any:
     """A value in which objects are the arrays that they say."""
     if type(value) in (list, tuple) and any(map(_says, value)):
         return rebuilt(value, [array_of(run, part) for part in value])

@@ -16,13 +16,13 @@ import numpy as np
 from distspmd.frontend.from_numpy.syntax.objects import is_library_module, is_own_class
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 _CHANGING = frozenset(("fill", "sort", "partition", "put", "resize", "itemset", "setfield"))
 """Methods that change the array that has them."""
 
 
-def check_changeable(run: Interpreter, value: Any) -> None:
+def check_changeable(run: Context, value: Any) -> None:
     """Refuse to change an array from outside of the program; other values may be anything.
 
     Raises:
@@ -43,13 +43,13 @@ def check_changeable(run: Interpreter, value: Any) -> None:
         )
 
 
-def check_method(run: Interpreter, owner: Any, name: str) -> None:
+def check_method(run: Context, owner: Any, name: str) -> None:
     """Refuse a method that would change an array from outside while the program is read."""
     if name in _CHANGING:
         check_changeable(run, owner)
 
 
-def _arrays_outside(run: Interpreter) -> Iterable[np.ndarray[Any, Any]]:
+def _arrays_outside(run: Context) -> Iterable[np.ndarray[Any, Any]]:
     """Arrays that the functions being read see from outside, in lists and objects too."""
     made = run.tracer.made
     waiting: list[Any] = [v for frame in run.tracer.frames for v in frame.outside.values()]

@@ -20,14 +20,14 @@ from distspmd.frontend.from_numpy.syntax.mutation import before_change, may_chan
 from distspmd.frontend.from_numpy.values import Tensor, View
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 _OF_MEMORY = frozenset(["base", "ctypes", "data", "flags", "strides", "__array_interface__"])
 _KINDS = (np.ndarray, np.float64, np.int64, float, int)
 """What an array may be in Python, numbers among them."""
 
 
-def attribute(run: Interpreter, base: Any, name: str) -> Any:
+def attribute(run: Context, base: Any, name: str) -> Any:
     """``base.name``."""
     tracer = run.tracer
     if isinstance(base, Tensor):
@@ -53,7 +53,7 @@ def attribute(run: Interpreter, base: Any, name: str) -> Any:
         tracer.fail(problem, told=str(problem), by_name=is_module)
 
 
-def of_tensor(run: Interpreter, base: Tensor, name: str) -> Any:
+def of_tensor(run: Context, base: Tensor, name: str) -> Any:
     """``base.name`` of an array: a value, or a method."""
     handler = run.functions.get(("attribute", name))
     if handler is not None and isinstance(base, RealOrComplex):
@@ -67,7 +67,7 @@ def of_tensor(run: Interpreter, base: Tensor, name: str) -> Any:
     return Method(base, name)
 
 
-def assign(run: Interpreter, target: ast.Attribute, value: Any) -> None:
+def assign(run: Context, target: ast.Attribute, value: Any) -> None:
     """``target.value.attr = value``."""
     tracer, base, name = run.tracer, run.value(target.value), target.attr
     if isinstance(base, Tensor | np.ndarray) and name == "shape":
@@ -86,7 +86,7 @@ def assign(run: Interpreter, target: ast.Attribute, value: Any) -> None:
         tracer.refuse(f"an assignment to the attribute {name!r}")
 
 
-def _set_part(run: Interpreter, array: View, name: str, value: Tensor) -> None:
+def _set_part(run: Context, array: View, name: str, value: Tensor) -> None:
     """``array.T = value``, or one of its parts."""
     from distspmd.frontend.from_numpy.shapes import transpose
 
@@ -104,7 +104,7 @@ def _set_part(run: Interpreter, array: View, name: str, value: Tensor) -> None:
     tracer.assign(array, from_parts(value, rest) if name == "real" else from_parts(rest, value))
 
 
-def _set_shape(run: Interpreter, node: ast.expr, base: Any, shape: Any) -> None:
+def _set_shape(run: Context, node: ast.expr, base: Any, shape: Any) -> None:
     """``x.shape = shape``: the variable is a view of the same elements from now on."""
     tracer = run.tracer
     every = [v for frame in tracer.frames for v in frame.variables.values() if v is base]

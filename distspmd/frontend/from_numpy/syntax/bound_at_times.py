@@ -41,7 +41,7 @@ from distspmd.frontend.tensor_ir.statements import Block, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, subtract, symbol
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
     from distspmd.frontend.from_numpy.syntax.carried_variables import Loop
 
 FIXED = "fixed"
@@ -65,7 +65,7 @@ class BoundAtTimes(Exception):
         self.loop, self.name, self.first, self.is_fixed = loop, name, first, is_fixed
 
 
-def is_exposed(interpreter: Interpreter, node: ast.stmt, name: str, value: Any) -> bool:
+def is_exposed(interpreter: Context, node: ast.stmt, name: str, value: Any) -> bool:
     """Whether a variable may be read unbound behind a statement that binds it on some ways.
 
     Args:
@@ -95,7 +95,7 @@ def is_exposed(interpreter: Interpreter, node: ast.stmt, name: str, value: Any) 
 
 
 def note_unbound(
-    interpreter: Interpreter,
+    interpreter: Context,
     node: ast.stmt,
     before: Mapping[str, Any],
     carried: Collection[str],
@@ -135,7 +135,7 @@ def note_unbound(
         variables[name] = choice(name, value, symbol(flag))
 
 
-def carry_missing(interpreter: Interpreter, loop: Loop) -> None:
+def carry_missing(interpreter: Context, loop: Loop) -> None:
     """Let a loop carry what it reads before it binds it: in later iterations it has a value.
 
     Raises:
@@ -147,7 +147,7 @@ def carry_missing(interpreter: Interpreter, loop: Loop) -> None:
 
 
 def carry_absent(
-    interpreter: Interpreter, loop: Loop, name: str, place: Any, before: Any, now: Any
+    interpreter: Context, loop: Loop, name: str, place: Any, before: Any, now: Any
 ) -> None:
     """Let a loop carry a flag of a variable that is None before it, or behind an iteration.
 
@@ -170,7 +170,7 @@ def carry_absent(
         raise BoundAtTimes(loop, name, none_or(name, before, _NO))
 
 
-def carry_choice(interpreter: Interpreter, loop: Loop, name: str, before: Any, now: Any) -> None:
+def carry_choice(interpreter: Context, loop: Loop, name: str, before: Any, now: Any) -> None:
     """Let a loop carry which of several things a variable is, behind its first iteration.
 
     Where the first iteration is yet to be read by itself, a variable may be one thing behind it.
@@ -220,7 +220,7 @@ def _is_carried(value: Any) -> bool:
     return isinstance(value, kinds)
 
 
-def _first(interpreter: Interpreter, loop: Loop, name: str, value: Any) -> Any:
+def _first(interpreter: Context, loop: Loop, name: str, value: Any) -> Any:
     """A value of the kind that a variable gets."""
     if isinstance(value, bool | float | complex | np.generic):
         return type(value)(0)

@@ -31,7 +31,7 @@ from distspmd.frontend.from_numpy.values import (
 from distspmd.frontend.tensor_ir.statements import Block, Branch
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
 _BY_CONDITION = "by a condition that is known at run time only"
@@ -40,7 +40,7 @@ _BY_CONDITION = "by a condition that is known at run time only"
 # -- branches -------------------------------------------------------------------------------------
 
 
-def branch(interpreter: Interpreter, node: ast.If) -> None:
+def branch(interpreter: Context, node: ast.If) -> None:
     """``if``."""
     tracer = interpreter.tracer
     test = tested(interpreter, interpreter.value(node.test))
@@ -95,7 +95,7 @@ def branch(interpreter: Interpreter, node: ast.If) -> None:
     tracer.add(Branch(condition, then, otherwise))
 
 
-def _block(interpreter: Interpreter, statements: Sequence[ast.stmt]) -> None:
+def _block(interpreter: Context, statements: Sequence[ast.stmt]) -> None:
     """Read the statements of one way, until it ends the program."""
     try:
         interpreter.block(statements)

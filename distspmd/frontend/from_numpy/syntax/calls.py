@@ -57,7 +57,7 @@ from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.runtime.host.host_functions import HostFunction
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
 @dataclass(frozen=True)
@@ -159,9 +159,7 @@ def _known_result(
     return found
 
 
-def call(
-    run: Interpreter, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
-) -> Any:
+def call(run: Context, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """What a call gives.
 
     Raises:
@@ -195,7 +193,7 @@ def call(
 
 
 def _ufunc(
-    run: Interpreter, function: np.ufunc, arguments: Sequence[Any], keywords: Mapping[str, Any]
+    run: Context, function: np.ufunc, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> Any:
     """What a universal function gives, of NumPy or of SciPy."""
     if not has_arrays((arguments, keywords)) or is_foreign(arguments, keywords):
@@ -218,7 +216,7 @@ def _of_numpy(value: Any) -> Any:
 
 
 def _of_user(
-    run: Interpreter, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
+    run: Context, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> Any:
     """What classes, objects and functions give that the user has written; or others."""
     if isinstance(function, HostFunction):
@@ -236,7 +234,7 @@ def _of_user(
 
 
 def _bound_method(
-    run: Interpreter,
+    run: Context,
     function: RowMethod | ListMethod | Method,
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
@@ -250,7 +248,7 @@ def _bound_method(
 
 
 def _without_lists(
-    run: Interpreter,
+    run: Context,
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
     function: Any = None,
@@ -274,7 +272,7 @@ def _of_unchanging(
 
 
 def _own_call(
-    run: Interpreter, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
+    run: Context, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> tuple[Any, Sequence[Any], Mapping[str, Any]] | None:
     """The call that a method or a partial function makes; None for others."""
     owner = getattr(function, "__self__", None)
@@ -303,7 +301,7 @@ def _own_call(
 
 
 def _of_type(
-    run: Interpreter, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
+    run: Context, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> Any:
     """A type that converts, or a function of what is known already."""
     tracer = run.tracer
@@ -353,7 +351,7 @@ def _check_texts(function: Any, given: Any) -> None:
 
 
 def _of_container(
-    run: Interpreter, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
+    run: Context, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> Any:
     """What a method of a list, dictionary, set or deque of Python gives."""
     owner = function.__self__
@@ -377,7 +375,7 @@ def _of_container(
     return _static(run.tracer, function, arguments, keywords)
 
 
-def _sort(run: Interpreter, owner: list[Any], keywords: Mapping[str, Any]) -> None:
+def _sort(run: Context, owner: list[Any], keywords: Mapping[str, Any]) -> None:
     """``owner.sort(key=key, reverse=reverse)``."""
     found = run.call(sorted, [owner], keywords)
     if not isinstance(found, list):
@@ -389,7 +387,7 @@ def _sort(run: Interpreter, owner: list[Any], keywords: Mapping[str, Any]) -> No
     owner[:] = found
 
 
-def _extend(run: Interpreter, owner: Any, values: Tensor) -> None:
+def _extend(run: Context, owner: Any, values: Tensor) -> None:
     """``owner.extend(values)`` of an array."""
     if not values.ndim:
         run.tracer.refuse("list.extend: TypeError: a number is not iterable")
@@ -405,7 +403,7 @@ def _extend(run: Interpreter, owner: Any, values: Tensor) -> None:
 _TAKING = {"pop", "popleft", "remove", "index"}
 
 
-def _taken(run: Interpreter, function: Any, arguments: Sequence[Any], keywords: Any) -> Any:
+def _taken(run: Context, function: Any, arguments: Sequence[Any], keywords: Any) -> Any:
     """What is taken from a list in a branch or a loop: what it holds there the run may decide."""
     looks = function.__name__ in ("remove", "index")
     if looks and has_data((list(arguments), list(function.__self__))):
@@ -418,7 +416,7 @@ def _taken(run: Interpreter, function: Any, arguments: Sequence[Any], keywords: 
 
 
 def _python(
-    run: Interpreter,
+    run: Context,
     function: types.FunctionType,
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
@@ -434,7 +432,7 @@ def _python(
     return run.run_function(wrapped, dict(bound.arguments))
 
 
-def of_library(run: Interpreter, function: Any, arguments: Mapping[str, Any]) -> Any:
+def of_library(run: Context, function: Any, arguments: Mapping[str, Any]) -> Any:
     """What a function of ours gives that stands for one of Python's."""
     node, lines, first = read_source(function)
     assert node is not None
@@ -446,7 +444,7 @@ def of_library(run: Interpreter, function: Any, arguments: Mapping[str, Any]) ->
 
 
 def _closure(
-    run: Interpreter, closure: Closure, arguments: Sequence[Any], keywords: Mapping[str, Any]
+    run: Context, closure: Closure, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> Any:
     own = closure.node.args
     names = [a.arg for a in (*own.posonlyargs, *own.args)]
@@ -490,7 +488,7 @@ def _closure(
 
 
 def _method(
-    run: Interpreter, method: Method, arguments: Sequence[Any], keywords: Mapping[str, Any]
+    run: Context, method: Method, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> Any:
     tracer = run.tracer
     if isinstance(method.owner, np.ufunc):

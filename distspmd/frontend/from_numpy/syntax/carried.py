@@ -85,7 +85,7 @@ from distspmd.frontend.tensor_ir.statements import SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, same
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
 _ATTEMPTS = 12
@@ -98,7 +98,7 @@ Result = TypeVar("Result")
 
 
 def read_until_settled(
-    interpreter: Interpreter,
+    interpreter: Context,
     node: ast.For | ast.While,
     stops: Sequence[str],
     read: Callable[[Loop], Result],
@@ -120,7 +120,7 @@ def read_until_settled(
         return _settled(interpreter, loop, read)
 
 
-def _settled(interpreter: Interpreter, loop: Loop, read: Callable[[Loop], Result]) -> Result:
+def _settled(interpreter: Context, loop: Loop, read: Callable[[Loop], Result]) -> Result:
     """What reads a loop gives, in a pass over the nest that is believed."""
     before, nest = Saved.of(interpreter), interpreter.tracer.nest
     loop.names_before = before.names
@@ -152,9 +152,7 @@ class _Again(Exception):
         self.is_of_kinds = is_of_kinds
 
 
-def _pass(
-    interpreter: Interpreter, loop: Loop, read: Callable[[Loop], Result]
-) -> tuple[Result, bool]:
+def _pass(interpreter: Context, loop: Loop, read: Callable[[Loop], Result]) -> tuple[Result, bool]:
     """Read a loop once; and whether it need not be read again.
 
     Raises:
@@ -173,7 +171,7 @@ def _pass(
 
 
 def _learning(
-    interpreter: Interpreter, loop: Loop, read: Callable[[Loop], Result]
+    interpreter: Context, loop: Loop, read: Callable[[Loop], Result]
 ) -> tuple[Result, bool]:
     tracer, around = interpreter.tracer, interpreter.tracer.frames[-1].loops
     loop.news.clear()
@@ -229,7 +227,7 @@ def _carry_entries(loop: Loop, missing: CarryEntry) -> None:
             loop.entries.append((holder, other, f"{name}[{other!r}]"))
 
 
-def _is_done(interpreter: Interpreter, loop: Loop) -> bool:
+def _is_done(interpreter: Context, loop: Loop) -> bool:
     """Whether a loop that was read has the kinds that it needs, or the nest is read again anyway.
 
     Behind one that has not, its variables get these kinds.
@@ -245,14 +243,14 @@ def _is_done(interpreter: Interpreter, loop: Loop) -> bool:
     return assumes
 
 
-def _assume(interpreter: Interpreter, loop: Loop) -> None:
+def _assume(interpreter: Context, loop: Loop) -> None:
     """Go on behind a loop with the kinds that it was found to need, without reading it again."""
     for one in loop.carried:
         one.holder[one.key] = one.before
     loop.carried = _enter(interpreter, loop)
 
 
-def _enter(interpreter: Interpreter, loop: Loop) -> list[Carried]:
+def _enter(interpreter: Context, loop: Loop) -> list[Carried]:
     """Give the variables that a loop may change a place that all iterations share."""
     carried: list[Carried] = []
     variables = interpreter.variables
@@ -295,7 +293,7 @@ def _part_shared(loop: Loop) -> None:
             return
 
 
-def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[Any]]:
+def leave_loop(interpreter: Context, loop: Loop) -> tuple[str | None, list[Any]]:
     """Write what the variables stand for at the end of an iteration to their places.
 
     Returns:
@@ -345,7 +343,7 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
 
 
 def _leave(
-    interpreter: Interpreter, loop: Loop, one: Carried, moves: list[Any], *, is_free: bool
+    interpreter: Context, loop: Loop, one: Carried, moves: list[Any], *, is_free: bool
 ) -> None:
     """Note what moves to the place of a variable, which the next iteration may not read."""
     now = one.now
@@ -367,7 +365,7 @@ def _leave(
         raise
 
 
-def _check_stays(interpreter: Interpreter, loop: Loop, one: Carried, now: Any) -> None:
+def _check_stays(interpreter: Context, loop: Loop, one: Carried, now: Any) -> None:
     """See to it that what has no place is what it was.
 
     Raises:
@@ -392,7 +390,7 @@ def _check_stays(interpreter: Interpreter, loop: Loop, one: Carried, now: Any) -
 
 
 def _ends(
-    interpreter: Interpreter, carried: Sequence[Carried], stops: Sequence[str]
+    interpreter: Context, carried: Sequence[Carried], stops: Sequence[str]
 ) -> tuple[str | None, list[Any]]:
     """The condition that no flag is set, and the statements that come before the loop for it."""
     tracer = interpreter.tracer
@@ -414,7 +412,7 @@ def _ends(
 
 
 def _moves(
-    interpreter: Interpreter,
+    interpreter: Context,
     name: str,
     place: Any,
     now: Any,
@@ -453,7 +451,7 @@ def _moves(
 
 
 def _moves_of_parts(
-    interpreter: Interpreter,
+    interpreter: Context,
     name: str,
     place: Any,
     now: Any,
@@ -585,7 +583,7 @@ def after_some(loop: Loop) -> None:
             one.holder[one.key] = value_of(one.value)
 
 
-def after_none(interpreter: Interpreter, loop: Loop, before: Mapping[str, Any]) -> None:
+def after_none(interpreter: Context, loop: Loop, before: Mapping[str, Any]) -> None:
     """What variables are after a loop that may have no iteration, and that does not carry them."""
     carried, variables = loop.carried_names(), interpreter.variables
     for name, value in before.items():

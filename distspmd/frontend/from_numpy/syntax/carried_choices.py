@@ -29,11 +29,11 @@ from distspmd.frontend.tensor_ir.statements import Block, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import symbol
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
     from distspmd.frontend.from_numpy.syntax.carried_variables import Loop
 
 
-def place_choice(run: Interpreter, name: str, before: OneOf, place: Callable[[Any], Any]) -> OneOf:
+def place_choice(run: Context, name: str, before: OneOf, place: Callable[[Any], Any]) -> OneOf:
     """What stands in a loop for a value that may be absent, or is one of several things.
 
     Args:

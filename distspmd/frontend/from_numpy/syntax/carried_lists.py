@@ -28,10 +28,10 @@ from distspmd.frontend.from_numpy.syntax.last_values import names_read
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
-def is_other_list(interpreter: Interpreter, one: Any, other: Any) -> bool:
+def is_other_list(interpreter: Context, one: Any, other: Any) -> bool:
     """Whether two values are lists whose content the run decides.
 
     Raises:
@@ -50,7 +50,7 @@ def is_other_list(interpreter: Interpreter, one: Any, other: Any) -> bool:
     return isinstance(one, RunList) and isinstance(other, RunList)
 
 
-def are_run_lists(interpreter: Interpreter, one: Any, other: Any) -> bool:
+def are_run_lists(interpreter: Context, one: Any, other: Any) -> bool:
     """Whether one of two lists is one whose content the run decides, as both have to be then.
 
     Raises:
@@ -61,7 +61,7 @@ def are_run_lists(interpreter: Interpreter, one: Any, other: Any) -> bool:
     return is_other_list(interpreter, one, other)
 
 
-def list_move(interpreter: Interpreter, place: Any, now: Any) -> tuple[RunList, Any]:
+def list_move(interpreter: Context, place: Any, now: Any) -> tuple[RunList, Any]:
     """The list of a loop, and the one whose elements it takes over behind an iteration."""
     is_other_list(interpreter, now, place)
     if isinstance(place, RunTable):
@@ -72,7 +72,7 @@ def list_move(interpreter: Interpreter, place: Any, now: Any) -> tuple[RunList, 
 
 
 def own_list(
-    interpreter: Interpreter, node: ast.For | ast.While, name: str, before: Any
+    interpreter: Context, node: ast.For | ast.While, name: str, before: Any
 ) -> RunList | RunTable:
     """The list that a name has in all iterations: first with the elements that it had before.
 
@@ -102,7 +102,7 @@ def own_list(
     return found
 
 
-def _is_let_go(interpreter: Interpreter, node: ast.For | ast.While, name: str) -> bool:
+def _is_let_go(interpreter: Context, node: ast.For | ast.While, name: str) -> bool:
     """Whether nothing changes what a name stands for before a loop, ``a`` of ``a = b = [1]``.
 
     That is so where each iteration first binds the name, whatever else it does, and the function
@@ -133,7 +133,7 @@ def _is_of(value: Any, own: RunList) -> bool:
 
 
 def move_lists(
-    interpreter: Interpreter, node: ast.For | ast.While, rebound: Sequence[tuple[RunList, RunList]]
+    interpreter: Context, node: ast.For | ast.While, rebound: Sequence[tuple[RunList, RunList]]
 ) -> None:
     """Give lists the elements of others, all as if at once.
 

@@ -29,14 +29,14 @@ from distspmd.frontend.tensor_ir.whole_numbers import symbol
 from distspmd.runtime.calls.form import rebuilt
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
     from distspmd.frontend.from_numpy.syntax.carried_variables import Loop
 
 _LONGEST = 64
 """The length of lists that a loop carries whole, at most."""
 
 
-def place_of(interpreter: Interpreter, name: str, before: Any, loop: Loop) -> Any:
+def place_of(interpreter: Context, name: str, before: Any, loop: Loop) -> Any:
     """What stands for a value in all iterations; ABSENT where it has to stay what it is."""
     tracer, kind = interpreter.tracer, loop.kind_of(name, before)
     if is_choice(before) and not may_be_absent(before):
@@ -69,7 +69,7 @@ def place_of(interpreter: Interpreter, name: str, before: Any, loop: Loop) -> An
     return _tensor_place(interpreter, name, before, loop) if is_carried(before) else ABSENT
 
 
-def _tensor_place(interpreter: Interpreter, name: str, before: Any, loop: Loop) -> View:
+def _tensor_place(interpreter: Context, name: str, before: Any, loop: Loop) -> View:
     """The container of an array, or of a number that is no symbol."""
     tracer, kind = interpreter.tracer, loop.kinds.get(name)
     tensor = tracer.tensor(before)
@@ -101,7 +101,7 @@ def _stays(*_: Any) -> Any:
     return ABSENT
 
 
-def _is_record(interpreter: Interpreter, value: Any) -> bool:
+def _is_record(interpreter: Context, value: Any) -> bool:
     """Whether a value is a tuple, or a list of one variable, of what loops carry."""
     if not isinstance(value, tuple | list) or not any(map(_has_place, value)):
         return False
@@ -116,7 +116,7 @@ def _has_place(value: Any) -> bool:
     return value is None or is_carried(value) or may_be_none(value)
 
 
-def place_alternatives(run: Interpreter, name: str, before: OneOf, loop: Loop) -> OneOf:
+def place_alternatives(run: Context, name: str, before: OneOf, loop: Loop) -> OneOf:
     """What stands for one of several things: flags, and places of those that have some."""
     count = itertools.count()
     if len(arrays_among(before)) > 1:

@@ -14,11 +14,11 @@ from distspmd.frontend.from_numpy.syntax.decorators import decorated
 from distspmd.frontend.from_numpy.syntax.registry import statement
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
 @statement(ast.ClassDef)
-def _define(run: Interpreter, node: ast.ClassDef) -> None:
+def _define(run: Context, node: ast.ClassDef) -> None:
     tracer = run.tracer
     bases = [run.value(base) for base in node.bases]
     keywords = {each.arg: run.value(each.value) for each in node.keywords if each.arg}
@@ -33,7 +33,7 @@ def _define(run: Interpreter, node: ast.ClassDef) -> None:
     run.variables[node.name] = decorated(run, node.decorator_list, made)
 
 
-def _content(run: Interpreter, node: ast.ClassDef, around: dict[str, Any]) -> dict[str, Any]:
+def _content(run: Context, node: ast.ClassDef, around: dict[str, Any]) -> dict[str, Any]:
     """What the body of a class binds.
 
     Args:

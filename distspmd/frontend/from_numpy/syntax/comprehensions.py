@@ -20,16 +20,16 @@ from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import Tensor, View
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
 @expression(ast.ListComp, ast.GeneratorExp, ast.SetComp)
-def _comprehension(run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
+def _comprehension(run: Context, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
     with _own_variables(run, node.generators):
         return _values(run, node)
 
 
-def _values(run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
+def _values(run: Context, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
     found: Any = []
     site = site_of(run.tracer, node)
     saved = Saved.of(run)
@@ -54,7 +54,7 @@ def _values(run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetCom
 
 
 @contextmanager
-def _seen(run: Interpreter, node: ast.expr, values: list[Any]) -> Iterator[None]:
+def _seen(run: Context, node: ast.expr, values: list[Any]) -> Iterator[None]:
     """Let values that are read so far be a variable's, whose arrays no other value takes over."""
     name = _name_of(node)
     run.variables[name] = values
@@ -69,7 +69,7 @@ def _name_of(node: ast.expr) -> str:
 
 
 @contextmanager
-def _own_variables(run: Interpreter, generators: Sequence[ast.comprehension]) -> Iterator[None]:
+def _own_variables(run: Context, generators: Sequence[ast.comprehension]) -> Iterator[None]:
     """Let a comprehension have variables of its own; functions made in it see their last values."""
     frame, before = run.tracer.frames[-1], dict(run.variables)
     scope: dict[str, Any] = {}
@@ -89,9 +89,7 @@ class _OfRun(Exception):
     """The run decides how many values a comprehension has."""
 
 
-def _by_loops(
-    run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, site: Any
-) -> Any:
+def _by_loops(run: Context, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, site: Any) -> Any:
     """A comprehension whose length the run decides: loops that add to an empty list."""
     is_set = isinstance(node, ast.SetComp)
     name = _name_of(node)
@@ -101,7 +99,7 @@ def _by_loops(
     return run.variables.pop(name)
 
 
-def _run_loops(run: Interpreter, node: Any, inner: ast.stmt) -> None:
+def _run_loops(run: Context, node: Any, inner: ast.stmt) -> None:
     """Read the loops of a comprehension around a statement."""
     body: list[ast.stmt] = [inner]
     for each in reversed(node.generators):
@@ -114,7 +112,7 @@ def _run_loops(run: Interpreter, node: Any, inner: ast.stmt) -> None:
 
 
 @expression(ast.DictComp)
-def _dict_comprehension(run: Interpreter, node: ast.DictComp) -> Any:
+def _dict_comprehension(run: Context, node: ast.DictComp) -> Any:
     site = site_of(run.tracer, node)
     saved = Saved.of(run)
     try:
@@ -136,7 +134,7 @@ def _dict_comprehension(run: Interpreter, node: ast.DictComp) -> Any:
     raise DecidedByRun(site)
 
 
-def _dict_by_loops(run: Interpreter, node: ast.DictComp, site: Any) -> Any:
+def _dict_by_loops(run: Context, node: ast.DictComp, site: Any) -> Any:
     """A dictionary whose keys the run decides: loops that add to an empty one."""
     name = _name_of(node)
     run.variables[name] = lists.made_of(run, site, dict, [])
@@ -145,7 +143,7 @@ def _dict_by_loops(run: Interpreter, node: ast.DictComp, site: Any) -> Any:
     return run.variables.pop(name)
 
 
-def _generated(run: Interpreter, generators: Sequence[ast.comprehension]) -> Iterator[None]:
+def _generated(run: Context, generators: Sequence[ast.comprehension]) -> Iterator[None]:
     if not generators:
         yield None
         return
@@ -163,14 +161,14 @@ def _generated(run: Interpreter, generators: Sequence[ast.comprehension]) -> Ite
             yield from _generated(run, rest)
 
 
-def _known_values(run: Interpreter, over: Any) -> Iterator[Any]:
+def _known_values(run: Context, over: Any) -> Iterator[Any]:
     try:
         yield from static_values(run, over)
     except stepped.EndByRun:
         raise _OfRun from None
 
 
-def _bind(run: Interpreter, target: ast.expr, value: Any) -> None:
+def _bind(run: Context, target: ast.expr, value: Any) -> None:
     """Give a variable its value; a number is not stored, since it is used before it is given anew.
 
     In one container, each would take the place of the one before, which a list may still have.

@@ -16,7 +16,7 @@ from distspmd.frontend.from_numpy.values import Tensor
 from distspmd.frontend.tensor_ir.whole_numbers import is_at_least, subtract, text
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
 _DIFFERENCES: dict[Any, Any] = {
@@ -85,7 +85,7 @@ def goes_on(tracer: Tracer, op: ast.boolop, found: Any) -> Iterator[None]:
         yield
 
 
-def condition_text(interpreter: Interpreter, value: Any) -> str:
+def condition_text(interpreter: Context, value: Any) -> str:
     """The text of a condition that is known at run time only."""
     tracer = interpreter.tracer
     if isinstance(value, sympy.Basic):

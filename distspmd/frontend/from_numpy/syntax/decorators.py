@@ -15,7 +15,7 @@ from distspmd.frontend.from_numpy.syntax.objects import is_library_module
 from distspmd.runtime.host.host_functions import HostFunction
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 _PLAIN = {functools.lru_cache, functools.cache, functools.wraps}
 """What gives a function that computes what the decorated one does."""
@@ -41,7 +41,7 @@ def _is_users_wrapper(function: Any) -> bool:
     return not is_library_module(str(function.__globals__.get("__name__", "")))
 
 
-def decorated(run: Interpreter, decorators: list[ast.expr], function: Any) -> Any:
+def decorated(run: Context, decorators: list[ast.expr], function: Any) -> Any:
     """A function that a program defines, under its decorators."""
     for node in reversed(decorators):
         called = run.value(node.func if isinstance(node, ast.Call) else node)

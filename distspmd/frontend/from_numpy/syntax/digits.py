@@ -16,7 +16,7 @@ from distspmd.frontend.from_numpy.texts import Letters, Part
 from distspmd.frontend.from_numpy.values import Tensor
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 _SPEC = re.compile(r"(#?)(0?)(\d*)([bdox]?)")
 _BASES = {"b": (2, 62), "o": (8, 20), "d": (10, 18), "x": (16, 15), "": (10, 18)}
@@ -31,7 +31,7 @@ def has_digits(part: Any) -> bool:
     return isinstance(value, Tensor) and not value.ndim and value.dtype.kind in "iu"
 
 
-def letters_of(run: Interpreter, part: Part) -> Letters:
+def letters_of(run: Context, part: Part) -> Letters:
     """The letters of a number."""
     tracer, match = run.tracer, _SPEC.fullmatch(part.spec)
     assert match is not None
@@ -52,7 +52,7 @@ def letters_of(run: Interpreter, part: Part) -> Letters:
     return Letters(tracer.stored_anew(found, "letters"), alphabet)
 
 
-def number_of(run: Interpreter, text: Any, base: Any = 10) -> Tensor:
+def number_of(run: Context, text: Any, base: Any = 10) -> Tensor:
     """``int(text, base)`` of letters that the run decides."""
     from distspmd.frontend.from_numpy.syntax.letters import spelled
 

@@ -65,7 +65,7 @@ from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.whole_numbers import multiply, same
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
 def _calls(node: ast.AST) -> bool:
@@ -83,12 +83,12 @@ def _inside_handler(problem: TypeError) -> bool:
 
 
 @expression(ast.Constant)
-def _constant(run: Interpreter, node: ast.Constant) -> Any:
+def _constant(run: Context, node: ast.Constant) -> Any:
     return node.value
 
 
 @expression(ast.Name)
-def _name(run: Interpreter, node: ast.Name) -> Any:
+def _name(run: Context, node: ast.Name) -> Any:
     for known in (run.variables, vars(builtins)):
         if node.id in known:
             found = known_value(run, bound(run, node.id, known[node.id]))
@@ -104,7 +104,7 @@ def _name(run: Interpreter, node: ast.Name) -> Any:
 
 
 @expression(ast.BinOp)
-def _binary_node(run: Interpreter, node: ast.BinOp) -> Any:
+def _binary_node(run: Context, node: ast.BinOp) -> Any:
     left = run.present(node.left)
     if _calls(node.right) and isinstance(left, Tensor) and not isinstance(left, View):
         left = run.tracer.settled(left) if run.tracer.straight is None else left
@@ -114,7 +114,7 @@ def _binary_node(run: Interpreter, node: ast.BinOp) -> Any:
 
 
 @expression(ast.UnaryOp)
-def _unary(run: Interpreter, node: ast.UnaryOp) -> Any:
+def _unary(run: Context, node: ast.UnaryOp) -> Any:
     value = run.value(node.operand) if isinstance(node.op, ast.Not) else run.present(node.operand)
     if objects.is_own(value) and not isinstance(node.op, ast.Not):
         return objects.unary(run, value, node.op)
@@ -152,7 +152,7 @@ def _unary(run: Interpreter, node: ast.UnaryOp) -> Any:
 
 
 @expression(ast.BoolOp)
-def _boolean(run: Interpreter, node: ast.BoolOp) -> Any:
+def _boolean(run: Context, node: ast.BoolOp) -> Any:
     first_wins = isinstance(node.op, ast.Or)
     found: Any = None
     for place, part in enumerate(node.values):
@@ -168,7 +168,7 @@ def _boolean(run: Interpreter, node: ast.BoolOp) -> Any:
     return found if found is not None else value
 
 
-def _joined(run: Interpreter, op: ast.boolop, left: Any, right: Any) -> Any:
+def _joined(run: Context, op: ast.boolop, left: Any, right: Any) -> Any:
     if isinstance(left, sympy.Basic) and isinstance(right, sympy.Basic | bool):
         kind = sympy.Or if isinstance(op, ast.Or) else sympy.And
         return kind(relation(left), relation(sympy.sympify(right)))
@@ -200,7 +200,7 @@ def _first_that_decides(op: ast.boolop, one: Tensor, other: Tensor) -> Tensor:
 
 
 @expression(ast.Compare)
-def _compare(run: Interpreter, node: ast.Compare) -> Any:
+def _compare(run: Context, node: ast.Compare) -> Any:
     left, found = known_value(run, run.whatever(node.left)), None
     for op, part in zip(node.ops, node.comparators, strict=True):
         right = known_value(run, run.whatever(part))
@@ -216,7 +216,7 @@ def _compare(run: Interpreter, node: ast.Compare) -> Any:
     return found
 
 
-def _compared(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
+def _compared(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
     found = compared_with_none(run, op, left, right)
     if found is not NotImplemented:
         return found
@@ -231,7 +231,7 @@ def _compared(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
 
 
 @expression(ast.IfExp)
-def _chosen(run: Interpreter, node: ast.IfExp) -> Any:
+def _chosen(run: Context, node: ast.IfExp) -> Any:
     test = lists.tested(run, run.value(node.test))
     known = run.truth(test)
     if known is not None:
@@ -263,7 +263,7 @@ def _changes_list(node: ast.expr) -> bool:
     )
 
 
-def _calls_itself(run: Interpreter, node: ast.expr) -> bool:
+def _calls_itself(run: Context, node: ast.expr) -> bool:
     """Whether an expression calls a function that is being read, whose arguments are stored then.
 
     As parts of one expression they would grow with each call.
@@ -273,7 +273,7 @@ def _calls_itself(run: Interpreter, node: ast.expr) -> bool:
     return any(isinstance(f, ast.Name) and f.id in names for f in calls)
 
 
-def _have_one_form(run: Interpreter, one: Any, other: Any) -> bool:
+def _have_one_form(run: Context, one: Any, other: Any) -> bool:
     """Whether two values are numbers, or arrays of one shape."""
     if not all(isinstance(v, Tensor | RunList) or is_carried(v) for v in (one, other)):
         return False
@@ -284,13 +284,13 @@ def _have_one_form(run: Interpreter, one: Any, other: Any) -> bool:
     return len(a) == len(b) and all(same(m, n) for m, n in zip(a, b, strict=True))
 
 
-def _may_be_written(run: Interpreter, *values: Any) -> bool:
+def _may_be_written(run: Context, *values: Any) -> bool:
     """Whether one of two arrays is a stored one, which the choice then is on one way."""
     is_in_map = run.tracer.straight is not None or run.tracer.parallel
     return not is_in_map and any(isinstance(v, View | Image) and v.ndim for v in values)
 
 
-def _by_branches(run: Interpreter, node: ast.IfExp) -> Any:
+def _by_branches(run: Context, node: ast.IfExp) -> Any:
     """A choice as the statement ``if``, which says what becomes of things of two forms."""
     if run.tracer.straight is not None:
         run.tracer.straight.leave()
@@ -305,7 +305,7 @@ def _by_branches(run: Interpreter, node: ast.IfExp) -> Any:
 
 
 @expression(ast.Call)
-def _call(run: Interpreter, node: ast.Call) -> Any:
+def _call(run: Context, node: ast.Call) -> Any:
     try:
         function = run.value(node.func)
     except told_apart.ReadsEntry as entry:
@@ -334,7 +334,7 @@ def _call(run: Interpreter, node: ast.Call) -> Any:
         raise
 
 
-def _argument(run: Interpreter, function: Any, part: ast.expr, later: list[ast.expr]) -> Any:
+def _argument(run: Context, function: Any, part: ast.expr, later: list[ast.expr]) -> Any:
     """An argument of a call, which later ones do not change."""
     found = _given(run, function, part)
     if (
@@ -348,7 +348,7 @@ def _argument(run: Interpreter, function: Any, part: ast.expr, later: list[ast.e
     return found
 
 
-def _given(run: Interpreter, function: Any, part: ast.expr) -> Any:
+def _given(run: Context, function: Any, part: ast.expr) -> Any:
     """What a function is given, which may be None where the function asks for that itself."""
     known = run.variables.get(part.id) if isinstance(part, ast.Name) else None
     is_said = any(function is each for each in texts.SAYING)
@@ -366,7 +366,7 @@ def _given(run: Interpreter, function: Any, part: ast.expr) -> Any:
     return found
 
 
-def _is_users(run: Interpreter, function: Any) -> bool:
+def _is_users(run: Context, function: Any) -> bool:
     """Whether a function is the program's own, which may ask whether an argument is None."""
     if isinstance(function, MethodType):
         return _is_users(run, function.__func__)
@@ -376,7 +376,7 @@ def _is_users(run: Interpreter, function: Any) -> bool:
 
 
 @expression(ast.Attribute)
-def _attribute_node(run: Interpreter, node: ast.Attribute) -> Any:
+def _attribute_node(run: Context, node: ast.Attribute) -> Any:
     if isinstance(node.value, ast.Subscript) and node.attr in tables_of_lists.CHANGING:
         base = run.value(node.value.value)
         if isinstance(base, RunTable):
@@ -389,13 +389,13 @@ def _attribute_node(run: Interpreter, node: ast.Attribute) -> Any:
 
 
 @expression(ast.Subscript)
-def _subscript_node(run: Interpreter, node: ast.Subscript) -> Any:
+def _subscript_node(run: Context, node: ast.Subscript) -> Any:
     base, items = run.present(node.value), run.subscript(node.slice)
     told_apart.look_for_entry(run, node, base, items)
     return part_of(run, base, items)
 
 
-def part_of(run: Interpreter, base: Any, items: Any) -> Any:
+def part_of(run: Context, base: Any, items: Any) -> Any:
     """``base[items]``."""
     tracer = run.tracer
     if isinstance(base, RunTable):
@@ -439,7 +439,7 @@ def _of_tensor(tracer: Tracer, base: Tensor, items: Any) -> Tensor:
 
 
 @expression(ast.Tuple)
-def _tuple(run: Interpreter, node: ast.Tuple) -> Any:
+def _tuple(run: Context, node: ast.Tuple) -> Any:
     found: list[Any] = []
     for part in node.elts:
         if isinstance(part, ast.Starred):
@@ -450,12 +450,12 @@ def _tuple(run: Interpreter, node: ast.Tuple) -> Any:
 
 
 @expression(ast.List)
-def _list(run: Interpreter, node: ast.List) -> Any:
+def _list(run: Context, node: ast.List) -> Any:
     return list(_tuple(run, node))  # type: ignore[arg-type]
 
 
 @expression(ast.Dict)
-def _dict(run: Interpreter, node: ast.Dict) -> Any:
+def _dict(run: Context, node: ast.Dict) -> Any:
     found: dict[Any, Any] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
@@ -466,7 +466,7 @@ def _dict(run: Interpreter, node: ast.Dict) -> Any:
 
 
 @expression(ast.Set)
-def _set(run: Interpreter, node: ast.Set) -> Any:
+def _set(run: Context, node: ast.Set) -> Any:
     values = [run.value(e) for e in node.elts]
     if has_data(values):
         return list_changes.as_set(run, values)
@@ -474,7 +474,7 @@ def _set(run: Interpreter, node: ast.Set) -> Any:
 
 
 @expression(ast.Lambda)
-def _lambda(run: Interpreter, node: ast.Lambda) -> Any:
+def _lambda(run: Context, node: ast.Lambda) -> Any:
     names = [a.arg for a in node.args.args]
     values = [run.value(d) for d in node.args.defaults]
     defaults = dict(zip(names[len(names) - len(values) :], values, strict=True))
@@ -483,7 +483,7 @@ def _lambda(run: Interpreter, node: ast.Lambda) -> Any:
 
 
 @expression(ast.JoinedStr)
-def _text(run: Interpreter, node: ast.JoinedStr) -> Any:
+def _text(run: Context, node: ast.JoinedStr) -> Any:
     found: list[Any] = []
     for part in node.values:
         if isinstance(part, ast.Constant):
@@ -500,7 +500,7 @@ def _text(run: Interpreter, node: ast.JoinedStr) -> Any:
 
 
 @expression(ast.NamedExpr)
-def _named(run: Interpreter, node: ast.NamedExpr) -> Any:
+def _named(run: Context, node: ast.NamedExpr) -> Any:
     value = run.value(node.value)
     sharing.before_bound_within(run.tracer, node.target.id)
     run.bind(node.target, value)

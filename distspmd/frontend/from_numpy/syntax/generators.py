@@ -29,7 +29,7 @@ from distspmd.frontend.from_numpy.syntax.variables import Saved
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 MOST = 10_240
 """Values of an iterator that is read to its end, at most."""
@@ -80,7 +80,7 @@ class Generator:
         """All variables that it sees."""
         return {**(self.around.variables if self.around else {}), **self.own}
 
-    def begin(self, run: Interpreter) -> None:
+    def begin(self, run: Context) -> None:
         """Note that it is read.
 
         Raises:
@@ -114,13 +114,13 @@ def _stand_at_one_place(inlined: _Inlined, generator: Generator) -> bool:
 _NONE = ast.arguments([], [], None, [], [], None, [])
 
 
-def of_values(run: Interpreter, values: Iterator[Any]) -> Generator:
+def of_values(run: Context, values: Iterator[Any]) -> Generator:
     """An iterator over values that are known."""
     node = ast.FunctionDef("iterator", _NONE, [ast.Pass()], [], lineno=0)
     return Generator(node, Frame(), None, run.tracer.inner, rest=values)
 
 
-def _taken(run: Interpreter, values: Iterator[Any]) -> list[Any]:
+def _taken(run: Context, values: Iterator[Any]) -> list[Any]:
     """All values of an iterator of Python.
 
     Raises:
@@ -141,7 +141,7 @@ def takes_generators(function: Any) -> bool:
     )
 
 
-def of_expression(run: Interpreter, node: ast.GeneratorExp) -> Generator:
+def of_expression(run: Context, node: ast.GeneratorExp) -> Generator:
     """The generator ``(element for target in values if condition)``."""
     body: list[ast.stmt] = [ast.Expr(ast.Yield(node.elt))]
     for each in reversed(node.generators):
@@ -161,7 +161,7 @@ def of_expression(run: Interpreter, node: ast.GeneratorExp) -> Generator:
 
 
 def collect(
-    run: Interpreter, generator: Generator | Iterator[Any], *, at_once: bool = False
+    run: Context, generator: Generator | Iterator[Any], *, at_once: bool = False
 ) -> list[Any]:
     """All values of a generator, or of an iterator of Python.
 
@@ -184,14 +184,14 @@ def collect(
     return frame.yielded.values
 
 
-def listed(run: Interpreter, function: Any, arguments: Sequence[Any]) -> Sequence[Any]:
+def listed(run: Context, function: Any, arguments: Sequence[Any]) -> Sequence[Any]:
     """Arguments with lists in the place of generators, for a function that reads them at once."""
     if not any(isinstance(value, Generator) for value in arguments) or function not in AT_ONCE:
         return arguments
     return [_listed(run, each) if isinstance(each, Generator) else each for each in arguments]
 
 
-def _listed(run: Interpreter, generator: Generator) -> Any:
+def _listed(run: Context, generator: Generator) -> Any:
     """All values of a generator, as many as the run decides."""
     from distspmd.frontend.from_numpy.syntax.calls import of_library
 
@@ -207,7 +207,7 @@ def _listed(run: Interpreter, generator: Generator) -> Any:
     return of_library(run, iteration.listed, {"values": generator})
 
 
-def give(run: Interpreter, value: Any) -> None:
+def give(run: Context, value: Any) -> None:
     """Note a value that a generator gives which is read to its end.
 
     Raises:
@@ -234,7 +234,7 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float | complex | str | slice)
 
 
-def take_next(run: Interpreter, generator: Generator, *default: Any) -> Any:
+def take_next(run: Context, generator: Generator, *default: Any) -> Any:
     """``next(generator)``, of values that are known and plain."""
     if run.tracer.inner != generator.inner:
         raise CannotRoll("a generator that was made outside of it is read in it")
@@ -250,7 +250,7 @@ def take_next(run: Interpreter, generator: Generator, *default: Any) -> Any:
 # -- loops ----------------------------------------------------------------------------------------
 
 
-def loop(run: Interpreter, node: StoppedFor, generator: Generator, start: Any = None) -> None:
+def loop(run: Context, node: StoppedFor, generator: Generator, start: Any = None) -> None:
     """``for`` over a generator, or with ``start`` over ``enumerate(generator, start)``."""
     tracer = run.tracer
     frame, number = tracer.frames[-1], run.depth
@@ -278,13 +278,13 @@ def loop(run: Interpreter, node: StoppedFor, generator: Generator, start: Any = 
             del frame.variables[name]
 
 
-def give_to_loop(run: Interpreter, node: Given) -> None:
+def give_to_loop(run: Context, node: Given) -> None:
     """What a loop over a generator does with a value."""
     run.bind(node.target, run.assigned(node.value))
     run.block(node.body)
 
 
-def _known(run: Interpreter, generator: Generator) -> dict[str, Any]:
+def _known(run: Context, generator: Generator) -> dict[str, Any]:
     """Variables of a generator before it begins, which are not those of the loop."""
     is_shared = generator.around is run.tracer.frames[-1]
     known = generator.own if is_shared else generator.known
@@ -293,7 +293,7 @@ def _known(run: Interpreter, generator: Generator) -> dict[str, Any]:
 
 
 def _body(
-    run: Interpreter, node: StoppedFor, generator: Generator, prefix: str, *, is_counted: bool
+    run: Context, node: StoppedFor, generator: Generator, prefix: str, *, is_counted: bool
 ) -> list[ast.stmt]:
     """The statements of a generator with those of a loop where it yields."""
     function = copy.deepcopy(generator.node)
@@ -310,7 +310,7 @@ def _body(
     return [renamer.visit(statement) for statement in body]
 
 
-def counting(run: Interpreter, start: Any, step: Any) -> Generator:
+def counting(run: Context, start: Any, step: Any) -> Generator:
     """The generator of ``start``, ``start + step`` and so on, without an end."""
     (function,) = ast.parse(_COUNT).body
     assert isinstance(function, ast.FunctionDef)
@@ -329,7 +329,7 @@ def count(start, step):
 class _Inliner(ast.NodeTransformer):
     """Puts the body of a loop where a generator yields."""
 
-    def __init__(self, run: Interpreter, node: StoppedFor, *, is_counted: bool) -> None:
+    def __init__(self, run: Context, node: StoppedFor, *, is_counted: bool) -> None:
         self.run, self.node, self.is_counted = run, node, is_counted
 
     def inlined(self, statements: list[ast.stmt]) -> Iterator[ast.stmt]:

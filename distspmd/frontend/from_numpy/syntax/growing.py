@@ -18,7 +18,7 @@ from distspmd.frontend.from_numpy.syntax.variables import Saved
 from distspmd.frontend.from_numpy.transcript import Refusal
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
 class Grows(Refusal):
@@ -43,7 +43,7 @@ def lists_in(over: Any) -> list[RunList]:
 
 
 def read(
-    run: Interpreter, node: StoppedFor, over: Any, by: Callable[[Any, StoppedFor, Any], None]
+    run: Context, node: StoppedFor, over: Any, by: Callable[[Any, StoppedFor, Any], None]
 ) -> None:
     """Read a loop; by places, if it makes the list longer that it goes through.
 

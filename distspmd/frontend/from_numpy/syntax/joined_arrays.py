@@ -32,7 +32,7 @@ from distspmd.frontend.tensor_ir.statements import Block, Branch, Container, Set
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, symbol
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 _ONE, _ZERO = sympy.Integer(1), sympy.Integer(0)
 _INSTEAD = "write a copy, .copy(), where it gets its name, if the other shall not change"
@@ -131,7 +131,7 @@ def _each_once(views: Iterable[View]) -> list[View]:
 # -- what follows a write -------------------------------------------------------------------------
 
 
-def follow_writes(run: Interpreter, node: ast.stmt, block: Block, first: int) -> None:
+def follow_writes(run: Context, node: ast.stmt, block: Block, first: int) -> None:
     """Copy what the statements of a block have written to arrays that may be the same ones.
 
     Args:
@@ -190,7 +190,7 @@ def _written_images(
     return found
 
 
-def _follow(run: Interpreter, container: Container, seen: set[Container]) -> None:
+def _follow(run: Context, container: Container, seen: set[Container]) -> None:
     tracer = run.tracer
     for whole, pairs in list(tracer.elements.items()):
         others = whole not in seen and references(tracer, whole, returned=False)
@@ -220,7 +220,7 @@ def _follow(run: Interpreter, container: Container, seen: set[Container]) -> Non
 
 
 def _follow_elements(
-    run: Interpreter, container: Container, whole: Container, pairs: Any, seen: set[Container]
+    run: Context, container: Container, whole: Container, pairs: Any, seen: set[Container]
 ) -> None:
     """Copy an element of a list between its own place and that of all of them."""
     tracer = run.tracer

@@ -24,11 +24,11 @@ from distspmd.frontend.from_numpy.syntax import list_changes, lists
 from distspmd.frontend.tensor_ir.statements import Block
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
 def join_lists(
-    interpreter: Interpreter,
+    interpreter: Context,
     name: str,
     values: tuple[Any, Any],
     blocks: Sequence[Block],
@@ -91,7 +91,7 @@ def _lists_in(
 
 
 def _joined(
-    interpreter: Interpreter, name: str, values: Sequence[RunList], blocks: Sequence[Block]
+    interpreter: Context, name: str, values: Sequence[RunList], blocks: Sequence[Block]
 ) -> RunList:
     tracer = interpreter.tracer
     site = (*site_of(tracer, tracer.node), name, "joined")

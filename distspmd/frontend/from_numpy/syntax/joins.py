@@ -46,7 +46,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import same, symbol
 from distspmd.runtime.calls.form import rebuilt
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
 _BY_CONDITION = "by a condition that is known at run time only"
@@ -99,7 +99,7 @@ def _is_same_thing(one: Any, other: Any) -> bool:
     return one is other and (isinstance(one, list | dict) or hasattr(one, "__dict__"))
 
 
-def join(interpreter: Interpreter, name: str, one: Any, other: Any, ways: Ways) -> Any:
+def join(interpreter: Context, name: str, one: Any, other: Any, ways: Ways) -> Any:
     """A value that is one of two, by the way that was taken."""
     if alike(one, other) or absence.alike_choices(one, other, alike):
         return one
@@ -126,7 +126,7 @@ def join(interpreter: Interpreter, name: str, one: Any, other: Any, ways: Ways) 
 
 
 def _join_classes(
-    interpreter: Interpreter, name: str, values: tuple[Any, Any], ways: Ways
+    interpreter: Context, name: str, values: tuple[Any, Any], ways: Ways
 ) -> Undecided | None:
     """Two arrays of which the run decides the class; None where they have no common form."""
     if not all(isinstance(value, OwnArray | OfUndecidedClass | Tensor) for value in values):
@@ -140,7 +140,7 @@ def _join_classes(
     return OfUndecidedClass((*known, f"{name!r} is {told} here, {_BY_CONDITION}")[0], array)
 
 
-def _join_numbers(interpreter: Interpreter, name: str, one: Any, other: Any, ways: Ways) -> Any:
+def _join_numbers(interpreter: Context, name: str, one: Any, other: Any, ways: Ways) -> Any:
     """A number or an array that is one of two; or one of two things that have no common form."""
     tracer, blocks = interpreter.tracer, ways.blocks
     if is_whole(one) and is_whole(other):
@@ -162,7 +162,7 @@ def _join_numbers(interpreter: Interpreter, name: str, one: Any, other: Any, way
     return place
 
 
-def _join_records(interpreter: Interpreter, name: str, one: Any, other: Any, ways: Ways) -> Any:
+def _join_records(interpreter: Context, name: str, one: Any, other: Any, ways: Ways) -> Any:
     """A tuple, list, dictionary or object of two ways that has the same parts on both."""
     if type(one) is not type(other):
         return None
@@ -219,7 +219,7 @@ def _join_wholes(
     return symbol(joined)
 
 
-def _join_choices(interpreter: Interpreter, name: str, values: tuple[Any, Any], ways: Ways) -> Any:
+def _join_choices(interpreter: Context, name: str, values: tuple[Any, Any], ways: Ways) -> Any:
     """A value of two ways, which may be None on one of them."""
 
     def joined(one: Any, other: Any) -> Any:
@@ -235,7 +235,7 @@ def _join_choices(interpreter: Interpreter, name: str, values: tuple[Any, Any], 
 
 
 def _join_alternatives(
-    interpreter: Interpreter, name: str, values: tuple[Any, Any], ways: Ways
+    interpreter: Context, name: str, values: tuple[Any, Any], ways: Ways
 ) -> OneOf | None:
     """A value of two ways that is one of several things on one of them; None for others."""
     if not any(map(alternatives.is_choice, values)):
@@ -253,9 +253,7 @@ def _join_alternatives(
     return found
 
 
-def _join_bindings(
-    interpreter: Interpreter, name: str, values: tuple[Any, Any], ways: Ways
-) -> OneOf:
+def _join_bindings(interpreter: Context, name: str, values: tuple[Any, Any], ways: Ways) -> OneOf:
     """A variable of two ways, which one of them may leave unbound."""
 
     def joined(one: Any, other: Any) -> Any:

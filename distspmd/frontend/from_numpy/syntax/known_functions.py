@@ -19,7 +19,7 @@ from distspmd.frontend.from_numpy.syntax.variables import Undecided
 from distspmd.frontend.from_numpy.values import Tensor, View
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 _VALUE = "__chosen"
 """The variable that each way of such a branch sets."""
@@ -32,7 +32,7 @@ _UNLIKE = (
 
 
 def called(
-    run: Interpreter,
+    run: Context,
     node: ast.Call,
     entry: ReadsEntry,
     argument: Callable[[Any, ast.expr], Any],
@@ -65,7 +65,7 @@ def called(
     return _chosen(run, node, entry, key, calls)
 
 
-def attribute(run: Interpreter, node: ast.Attribute, entry: ReadsEntry) -> Any:
+def attribute(run: Context, node: ast.Attribute, entry: ReadsEntry) -> Any:
     """An attribute that is no method, of an object of which the run decides which one it is.
 
     Raises:
@@ -88,7 +88,7 @@ def _with(node: ast.expr, entry: ReadsEntry, value: Any) -> ast.expr | None:
     return None
 
 
-def _kept_key(run: Interpreter, entry: ReadsEntry) -> ast.expr:
+def _kept_key(run: Context, entry: ReadsEntry) -> ast.expr:
     """The key, which is read once."""
     if run.tracer.straight is not None:
         run.tracer.straight.leave()
@@ -96,7 +96,7 @@ def _kept_key(run: Interpreter, entry: ReadsEntry) -> ast.expr:
     return ast.Constant(run.variables.pop(_KEY))
 
 
-def _given(run: Interpreter, value: Any) -> ast.expr:
+def _given(run: Context, value: Any) -> ast.expr:
     """An argument, which is read once."""
     if isinstance(value, Tensor) and not isinstance(value, View) and value.mask is None:
         value = run.tracer.settled(value)
@@ -104,7 +104,7 @@ def _given(run: Interpreter, value: Any) -> ast.expr:
 
 
 def _chosen(
-    run: Interpreter,
+    run: Context,
     node: ast.expr,
     entry: ReadsEntry,
     key: ast.expr,

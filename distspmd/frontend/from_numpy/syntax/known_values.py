@@ -17,13 +17,13 @@ from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import Tensor
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
 _NUMBERS = {bool, int, float, complex}
 
 
-def at_index(run: Interpreter, base: Any, items: Any) -> Any:
+def at_index(run: Context, base: Any, items: Any) -> Any:
     """A part of known values; of Python's numbers it is one, and of texts it is one of them."""
     tracer = run.tracer
     if isinstance(base, texts.Text) or (type(base) is str and isinstance(items, slice)):
@@ -47,7 +47,7 @@ def at_index(run: Interpreter, base: Any, items: Any) -> Any:
     return found
 
 
-def entry_of(run: Interpreter, base: dict[Any, Any], key: Any) -> Any:
+def entry_of(run: Context, base: dict[Any, Any], key: Any) -> Any:
     """An entry of a dictionary whose keys are known."""
     if isinstance(key, texts.Text):
         return _at_text(run.tracer, base, key)

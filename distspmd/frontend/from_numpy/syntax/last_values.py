@@ -25,7 +25,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import simplified, symbol
 from distspmd.runtime.calls.form import rebuilt
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
 def names_read(node: ast.AST) -> Counter[str]:
@@ -39,7 +39,7 @@ def names_read(node: ast.AST) -> Counter[str]:
     return found
 
 
-def has_one_type(run: Interpreter, node: ast.AST, name: str, again: ReadLoopAgain) -> bool:
+def has_one_type(run: Context, node: ast.AST, name: str, again: ReadLoopAgain) -> bool:
     """Whether a variable is a number or array of one type behind a loop, run or not, that reads it.
 
     Such a one is carried, although each iteration binds it before it reads it.
@@ -58,7 +58,7 @@ def has_one_type(run: Interpreter, node: ast.AST, name: str, again: ReadLoopAgai
 
 
 def keep_last(
-    run: Interpreter,
+    run: Context,
     node: ast.AST,
     carried: set[tuple[int, Any]],
     moves: Sequence[tuple[Any, Any]],

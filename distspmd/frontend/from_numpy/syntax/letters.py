@@ -52,7 +52,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
 )
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 _FEW = 16
 """Texts of one letter of which the number decides in an expression, at most; more are a table."""
@@ -72,7 +72,7 @@ def _is_known(part: Any) -> bool:
     return isinstance(part, Choice) and part.is_known
 
 
-def spelled(run: Interpreter, text: str) -> Letters:
+def spelled(run: Context, text: str) -> Letters:
     """The letters of a text.
 
     Raises:
@@ -96,7 +96,7 @@ def _is_empty(own: Letters) -> bool:
     return own.codes.shape[0] == 0
 
 
-def _of_part(run: Interpreter, part: Any) -> Letters:
+def _of_part(run: Context, part: Any) -> Letters:
     if isinstance(part, Letters):
         return part
     if has_digits(part):
@@ -104,7 +104,7 @@ def _of_part(run: Interpreter, part: Any) -> Letters:
     return _of_choice(run, part) if isinstance(part, Choice) else _of_known(run, part)
 
 
-def _of_known(run: Interpreter, text: str) -> Letters:
+def _of_known(run: Context, text: str) -> Letters:
     """A text that is known; one of few letters needs no table."""
     numbers = [number(ord(letter), INT64) for letter in text]
     if len(numbers) < 2:
@@ -114,7 +114,7 @@ def _of_known(run: Interpreter, text: str) -> Letters:
     return Letters(run.tracer.table(np.array([*map(ord, text)])), _alphabet(text))
 
 
-def _of_choice(run: Interpreter, choice: Choice) -> Letters:
+def _of_choice(run: Context, choice: Choice) -> Letters:
     """One of several texts that are known."""
     tracer = run.tracer
     lengths = [len(text) for text in choice.texts]
@@ -160,7 +160,7 @@ def _place_in(codes: Tensor, alphabet: Sequence[str]) -> Tensor:
 # -- reading --------------------------------------------------------------------------------------
 
 
-def length_of(run: Interpreter, text: Text) -> Any:
+def length_of(run: Context, text: Text) -> Any:
     """``len(text)``."""
     choice = texts.known_choice(text)
     if choice is not None:
@@ -168,7 +168,7 @@ def length_of(run: Interpreter, text: Text) -> Any:
     return spelled(run, text).codes.shape[0]
 
 
-def read(run: Interpreter, text: str, items: Any) -> Any:
+def read(run: Context, text: str, items: Any) -> Any:
     """``text[items]``."""
     known = texts.known_choice(text)
     if not has_data(items) and (type(text) is str or known is not None):
@@ -183,7 +183,7 @@ def read(run: Interpreter, text: str, items: Any) -> Any:
     return _letter(run.tracer, found, own.alphabet)
 
 
-def by_index(run: Interpreter, text: str) -> tuple[Whole, Any]:
+def by_index(run: Context, text: str) -> tuple[Whole, Any]:
     """How many letters a text has, and the one at an index."""
     own = spelled(run, text)
     codes = run.tracer.stored(own.codes)
@@ -192,14 +192,14 @@ def by_index(run: Interpreter, text: str) -> tuple[Whole, Any]:
     )
 
 
-def listed(run: Interpreter, text: str) -> RunList:
+def listed(run: Context, text: str) -> RunList:
     """``list(text)``."""
     own = spelled(run, text)
     places = _place_in(own.codes, own.alphabet)
     return lists.made_of_columns(run, list, Leaf(INT64, int, texts=own.alphabet), [places])
 
 
-def are_equal(run: Interpreter, one: str, other: str) -> Any:
+def are_equal(run: Context, one: str, other: str) -> Any:
     """``one == other``, of which one is a text with values."""
     if texts.texts_of(one) is not None and texts.texts_of(other) is not None:
         return texts.are_equal(one, other)
@@ -216,7 +216,7 @@ def are_equal(run: Interpreter, one: str, other: str) -> Any:
     return Tensor((), np.dtype(bool), found.element, bool)
 
 
-def contains(run: Interpreter, text: str, letter: Any) -> Any:
+def contains(run: Context, text: str, letter: Any) -> Any:
     """``letter in text``, for a letter that is known or one of several."""
     known = texts.texts_of(letter) if isinstance(letter, str) else None
     if known is None or any(len(each) != 1 for each in known):
@@ -229,7 +229,7 @@ def contains(run: Interpreter, text: str, letter: Any) -> Any:
 # -- making ---------------------------------------------------------------------------------------
 
 
-def joined(run: Interpreter, separator: str, values: Any) -> Any:
+def joined(run: Context, separator: str, values: Any) -> Any:
     """``separator.join(values)``."""
     if isinstance(values, Text) and texts.known_choice(values) is None:
         values = listed(run, values)
@@ -238,7 +238,7 @@ def joined(run: Interpreter, separator: str, values: Any) -> Any:
     return texts.by_join(separator, [*ranges.static_values(run, values)])
 
 
-def _joined_list(run: Interpreter, separator: str, own: RunList) -> Text:
+def _joined_list(run: Context, separator: str, own: RunList) -> Text:
     """The texts of a list whose content the run decides, behind each other."""
     tracer = run.tracer
     must_be_known(tracer, own)
@@ -258,7 +258,7 @@ def _joined_list(run: Interpreter, separator: str, own: RunList) -> Text:
 
 
 def _behind_each_other(
-    run: Interpreter, table: Tensor, column: Tensor, counts: Tensor, separator: int
+    run: Context, table: Tensor, column: Tensor, counts: Tensor, separator: int
 ) -> Tensor:
     """The letters of several texts.
 
@@ -282,7 +282,7 @@ def _behind_each_other(
     return indexing.read(tracer, table, (rows, inner))
 
 
-def method(run: Interpreter, text: Text, name: str, arguments: Sequence[Any]) -> Any:
+def method(run: Context, text: Text, name: str, arguments: Sequence[Any]) -> Any:
     """What a method of a text gives; NotImplemented where it is not one of letters."""
     is_of_letters = is_spelled(text) and texts.known_choice(text) is None
     if not is_of_letters or not all(type(a) is str for a in arguments):
@@ -307,7 +307,7 @@ def method(run: Interpreter, text: Text, name: str, arguments: Sequence[Any]) ->
     return _mapped(run, own, {arguments[0]: arguments[1]})
 
 
-def _mapped(run: Interpreter, own: Letters, by: dict[str, str]) -> Any:
+def _mapped(run: Context, own: Letters, by: dict[str, str]) -> Any:
     """A text with other letters in the place of some; NotImplemented where one becomes several."""
     if any(len(letter) != 1 for letter in by.values()):
         return NotImplemented
@@ -326,7 +326,7 @@ def _mapped(run: Interpreter, own: Letters, by: dict[str, str]) -> Any:
 # -- branches -------------------------------------------------------------------------------------
 
 
-def join(run: Interpreter, name: str, ways: Sequence[str], blocks: Sequence[Block]) -> Text:
+def join(run: Context, name: str, ways: Sequence[str], blocks: Sequence[Block]) -> Text:
     """A text of which each of two ways has other letters."""
     tracer = run.tracer
     found = []
@@ -366,7 +366,7 @@ class Spelled:
     alphabet: tuple[str, ...]
 
 
-def read_again_spelled(run: Interpreter, name: str, before: str, now: Any) -> None:
+def read_again_spelled(run: Context, name: str, before: str, now: Any) -> None:
     """Let a loop carry the letters of a text, if it stays a loop.
 
     Raises:
@@ -379,7 +379,7 @@ def read_again_spelled(run: Interpreter, name: str, before: str, now: Any) -> No
 
 
 def place_of_letters(
-    run: Interpreter, node: ast.For | ast.While, name: str, before: str, kind: Spelled
+    run: Context, node: ast.For | ast.While, name: str, before: str, kind: Spelled
 ) -> Text:
     """What stands for a text in all iterations: with room for as many letters as it may get."""
     tracer = run.tracer
@@ -414,7 +414,7 @@ def is_place(text: Any) -> bool:
     return isinstance(text, Text) and len(text.parts) == 1 and isinstance(text.parts[0], Place)
 
 
-def moves_of_letters(run: Interpreter, name: str, place: Text, now: Any) -> list[tuple[Any, Any]]:
+def moves_of_letters(run: Context, name: str, place: Text, now: Any) -> list[tuple[Any, Any]]:
     """The letters behind an iteration and their number, with where they are written.
 
     Raises:
@@ -437,7 +437,7 @@ def moves_of_letters(run: Interpreter, name: str, place: Text, now: Any) -> list
     return moves
 
 
-def _check_room(run: Interpreter, name: str, own: RunList, count: Whole) -> None:
+def _check_room(run: Context, name: str, own: RunList, count: Whole) -> None:
     """See to it that a text has room for its letters; else the program ends."""
     tracer = run.tracer
     try:

@@ -63,10 +63,10 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
 )
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
-def _before_change(run: Interpreter, own: RunList, *, grows: bool = True) -> None:
+def _before_change(run: Context, own: RunList, *, grows: bool = True) -> None:
     tracer = run.tracer
     if tracer.straight is not None:
         tracer.straight.leave()
@@ -99,7 +99,7 @@ def _before_change(run: Interpreter, own: RunList, *, grows: bool = True) -> Non
         raise DecidedByRun(own.site)  # the next reading knows it
 
 
-def write(run: Interpreter, own: RunList, items: Any, value: Any) -> None:
+def write(run: Context, own: RunList, items: Any, value: Any) -> None:
     """``own[items] = value``."""
     must_have_order(run, own)
     _before_change(run, own, grows=False)
@@ -111,7 +111,7 @@ def write(run: Interpreter, own: RunList, items: Any, value: Any) -> None:
     _put(run, own, place_in(run, own, items), value)
 
 
-def augment(run: Interpreter, own: RunList, items: Any, op: ast.operator, value: Any) -> None:
+def augment(run: Context, own: RunList, items: Any, op: ast.operator, value: Any) -> None:
     """``own[items] op= value``."""
     must_have_order(run, own)
     _before_change(run, own, grows=False)
@@ -125,7 +125,7 @@ def augment(run: Interpreter, own: RunList, items: Any, op: ast.operator, value:
     _put(run, own, place, new)
 
 
-def delete(run: Interpreter, own: RunList, items: Any) -> None:
+def delete(run: Context, own: RunList, items: Any) -> None:
     """``del own[items]``."""
     if isinstance(items, slice):
         run.tracer.refuse("a part of a list whose content the run decides is deleted")
@@ -133,7 +133,7 @@ def delete(run: Interpreter, own: RunList, items: Any) -> None:
 
 
 @aliases.putting
-def _put(run: Interpreter, own: RunList, place: Whole, value: Any) -> None:
+def _put(run: Context, own: RunList, place: Whole, value: Any) -> None:
     """Write an element at a place."""
     tracer = run.tracer
     if not _has_form(tracer, own, value):
@@ -158,7 +158,7 @@ def _has_form(tracer: Tracer, own: RunList, value: Any) -> bool:
     return joined_form(tracer, known, form_of(tracer, value)) == own.form
 
 
-def append(run: Interpreter, own: RunList, value: Any) -> None:
+def append(run: Context, own: RunList, value: Any) -> None:
     """``own.append(value)``."""
     tracer = run.tracer
     _before_change(run, own)
@@ -178,7 +178,7 @@ def _set_count(tracer: Tracer, own: RunList, count: Whole) -> None:
     tracer.assign(own.count, tracer.whole(count))
 
 
-def _check_room(run: Interpreter, own: RunList, count: Whole, extra: Whole = 1) -> None:
+def _check_room(run: Context, own: RunList, count: Whole, extra: Whole = 1) -> None:
     if own.is_bounded:
         return
     too_many = sympy.Gt(sympy.sympify(add(count, extra)), sympy.sympify(own.room))
@@ -190,7 +190,7 @@ def _check_room(run: Interpreter, own: RunList, count: Whole, extra: Whole = 1) 
 
 
 @aliases.putting
-def pop(run: Interpreter, own: RunList, place: Any = -1) -> Any:
+def pop(run: Context, own: RunList, place: Any = -1) -> Any:
     """``own.pop(place)``."""
     tracer = run.tracer
     if own.kind is set:
@@ -225,7 +225,7 @@ def _shift(tracer: Tracer, own: RunList, place: Whole, by: int) -> None:
 
 
 @aliases.putting
-def insert(run: Interpreter, own: RunList, place: Any, value: Any) -> None:
+def insert(run: Context, own: RunList, place: Any, value: Any) -> None:
     """``own.insert(place, value)``."""
     tracer = run.tracer
     must_have_order(run, own)
@@ -249,7 +249,7 @@ def insert(run: Interpreter, own: RunList, place: Any, value: Any) -> None:
 
 
 @aliases.putting
-def extend(run: Interpreter, own: RunList, values: Any) -> None:
+def extend(run: Context, own: RunList, values: Any) -> None:
     """``own.extend(values)``."""
     tracer = run.tracer
     must_have_order(run, own)
@@ -279,7 +279,7 @@ def extend(run: Interpreter, own: RunList, values: Any) -> None:
     _set_count(tracer, own, add(count, length))
 
 
-def add_to_set(run: Interpreter, own: RunList, value: Any) -> None:
+def add_to_set(run: Context, own: RunList, value: Any) -> None:
     """``own.add(value)`` of a set."""
     tracer = run.tracer
     if own.kind is not set:
@@ -299,13 +299,13 @@ def add_to_set(run: Interpreter, own: RunList, value: Any) -> None:
     tracer.add(Branch(f"(not {condition})", then, Block()))
 
 
-def _remove(run: Interpreter, own: RunList, value: Any) -> None:
+def _remove(run: Context, own: RunList, value: Any) -> None:
     """``own.remove(value)``."""
     place = _index(run, own, value)
     pop(run, own, place)
 
 
-def _index(run: Interpreter, own: RunList, value: Any) -> Any:
+def _index(run: Context, own: RunList, value: Any) -> Any:
     """``own.index(value)``."""
     tracer = run.tracer
     if not isinstance(own.form, Leaf) or own.form.shape:
@@ -320,7 +320,7 @@ def _places_of(tracer: Tracer, own: RunList, value: Any) -> Any:
     return combine(tracer, np.equal, [columns_of(tracer, own)[0], part])
 
 
-def first_place(run: Interpreter, there: Any) -> Any:
+def first_place(run: Context, there: Any) -> Any:
     """The first place where a value is; an error of the run where there is none."""
     found = run.call(np.any, [there], {})
     missing = run.call(np.logical_not, [found], {})
@@ -329,31 +329,31 @@ def first_place(run: Interpreter, there: Any) -> Any:
     return Tensor((), place.dtype, place.element, int)
 
 
-def _count(run: Interpreter, own: RunList, value: Any) -> Any:
+def _count(run: Context, own: RunList, value: Any) -> Any:
     tracer = run.tracer
     if not isinstance(own.form, Leaf) or own.form.shape:
         tracer.refuse("the number of tuples in a list; use np.sum of a comparison")
     return number_of(run, _places_of(tracer, own, value))
 
 
-def number_of(run: Interpreter, there: Any) -> Any:
+def number_of(run: Context, there: Any) -> Any:
     """How many truth values hold, as a number of Python."""
     found = run.call(np.count_nonzero, [there], {})
     return run.call(int, [found], {})
 
 
-def _clear(run: Interpreter, own: RunList) -> None:
+def _clear(run: Context, own: RunList) -> None:
     _before_change(run, own)
     note_growth(run.tracer, own, 0)
     _set_count(run.tracer, own, 0)
 
 
-def _copy(run: Interpreter, own: RunList) -> RunList:
+def _copy(run: Context, own: RunList) -> RunList:
     return made_of_columns(run, own.kind, own.form, columns_of(run.tracer, own))
 
 
 @aliases.putting
-def reorder(run: Interpreter, own: RunList, order: Callable[[View], Any]) -> None:
+def reorder(run: Context, own: RunList, order: Callable[[View], Any]) -> None:
     """Give the elements another order, in place."""
     tracer = run.tracer
     must_have_order(run, own)
@@ -364,12 +364,12 @@ def reorder(run: Interpreter, own: RunList, order: Callable[[View], Any]) -> Non
         tracer.assign(column, made)
 
 
-def _reverse(run: Interpreter, own: RunList) -> None:
+def _reverse(run: Context, own: RunList) -> None:
     back = slice(None, None, -1)
     reorder(run, own, lambda column: indexing.read(run.tracer, column, back))
 
 
-def joined(run: Interpreter, one: Any, other: Any) -> RunList:
+def joined(run: Context, one: Any, other: Any) -> RunList:
     """``one + other``."""
     left, right = one, other
     if not isinstance(left, RunList):
@@ -381,7 +381,7 @@ def joined(run: Interpreter, one: Any, other: Any) -> RunList:
 
 
 @aliases.putting
-def take_over(run: Interpreter, own: RunList, columns: Sequence[Tensor]) -> None:
+def take_over(run: Context, own: RunList, columns: Sequence[Tensor]) -> None:
     """Give a list the elements that columns hold."""
     tracer = run.tracer
     count = columns[0].shape[0]
@@ -392,7 +392,7 @@ def take_over(run: Interpreter, own: RunList, columns: Sequence[Tensor]) -> None
 
 
 def replace_elements(
-    run: Interpreter, own: RunList, form: Leaf, columns: Sequence[Tensor], more: Whole
+    run: Context, own: RunList, form: Leaf, columns: Sequence[Tensor], more: Whole
 ) -> None:
     """Give a list or set other elements, by at most so many more than before."""
     tracer = run.tracer
@@ -402,7 +402,7 @@ def replace_elements(
     take_over(run, own, [tracer.stored_anew(c, "elements") for c in columns])
 
 
-def as_set(run: Interpreter, values: Any) -> RunList:
+def as_set(run: Context, values: Any) -> RunList:
     """A set of values that are known at run time only."""
     tracer = run.tracer
     site = site_of(tracer, tracer.node)
@@ -413,7 +413,7 @@ def as_set(run: Interpreter, values: Any) -> RunList:
     return made_of_columns(run, set, form, [run.call(np.unique, [column], {})], site)
 
 
-def _update(run: Interpreter, own: RunList, *more: Any) -> None:
+def _update(run: Context, own: RunList, *more: Any) -> None:
     """``own.update(*more)`` of a set."""
     for values in more:
         for value in list(values):
@@ -438,7 +438,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 }
 
 
-def adds_elements(run: Interpreter, function: Any) -> bool:
+def adds_elements(run: Context, function: Any) -> bool:
     """Whether a function puts an argument into a list or set, of which the run decides then."""
     own = getattr(function, "__self__", None)
     if type(own) in (list, set) and function.__name__ in ("append", "add"):
@@ -446,7 +446,7 @@ def adds_elements(run: Interpreter, function: Any) -> bool:
     return isinstance(function, ListMethod)
 
 
-def call(run: Interpreter, method: ListMethod, arguments: Sequence[Any], keywords: Any) -> Any:
+def call(run: Context, method: ListMethod, arguments: Sequence[Any], keywords: Any) -> Any:
     """What a method of a list gives.
 
     Raises:

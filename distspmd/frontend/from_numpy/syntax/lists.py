@@ -58,7 +58,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
 from distspmd.runtime.calls.form import rebuilt
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 KINDS = (list, deque, set, dict, defaultdict, Counter)
 
@@ -77,7 +77,7 @@ _MAKING = (ast.List, ast.ListComp, ast.BinOp, ast.Call, ast.Set, ast.SetComp, as
 _MAKING_DICTS = (ast.Dict, ast.DictComp, ast.Call)
 
 
-def born(run: Interpreter, node: ast.expr, found: Any) -> Any:
+def born(run: Context, node: ast.expr, found: Any) -> Any:
     """What an expression makes: a list is remembered, or becomes one whose content the run decides.
 
     Args:
@@ -112,7 +112,7 @@ def _is_seen(tracer: Tracer, found: Any) -> bool:
 
 
 @aliases.putting
-def made_of(run: Interpreter, site: Any, kind: type, values: Sequence[Any]) -> RunList:
+def made_of(run: Context, site: Any, kind: type, values: Sequence[Any]) -> RunList:
     """A list of elements that are known one by one."""
     tracer = run.tracer
     if kind is set:
@@ -168,7 +168,7 @@ def part_of(tracer: Tracer, column: View, first: Whole, end: Whole) -> View:
     return found
 
 
-def empty(run: Interpreter, site: Any, kind: type, count: Length, form: Any = None) -> RunList:
+def empty(run: Context, site: Any, kind: type, count: Length, form: Any = None) -> RunList:
     """A list with room, of elements that are not written yet."""
     check_kind(run, kind)
     tracer = run.tracer
@@ -225,7 +225,7 @@ def _larger(one: Length, other: Length) -> Length:
 
 @aliases.putting
 def made_of_columns(
-    run: Interpreter, kind: type, form: Any, columns: Sequence[Tensor], site: Any = None
+    run: Context, kind: type, form: Any, columns: Sequence[Tensor], site: Any = None
 ) -> RunList:
     """A list of the elements that columns hold."""
     tracer = run.tracer
@@ -244,7 +244,7 @@ def made_of_columns(
     return own
 
 
-def settled(run: Interpreter, value: Any) -> Any:
+def settled(run: Context, value: Any) -> Any:
     """What is assigned to a part of a list, as it is before any other part is assigned."""
     if isinstance(value, RunList) and value.owner is not None:
         copies = [run.tracer.stored_anew(column, "element") for column in value.columns]
@@ -257,7 +257,7 @@ def settled(run: Interpreter, value: Any) -> Any:
 # -- reading --------------------------------------------------------------------------------------
 
 
-def length_of(run: Interpreter, own: RunList) -> Any:
+def length_of(run: Context, own: RunList) -> Any:
     """``len(own)``: a number, or one that is read now."""
     if isinstance(own.count, int):
         return own.count
@@ -266,14 +266,14 @@ def length_of(run: Interpreter, own: RunList) -> Any:
     return found
 
 
-def is_not_empty(run: Interpreter, own: RunList) -> Any:
+def is_not_empty(run: Context, own: RunList) -> Any:
     """Whether there are elements."""
     if isinstance(own.count, int):
         return own.count > 0
     return combine(run.tracer, np.greater, [own.count, 0])
 
 
-def tested(run: Interpreter, value: Any) -> Any:
+def tested(run: Context, value: Any) -> Any:
     """What decides a condition: of a list whether it has elements, of an object what it says."""
     if isinstance(value, RunList):
         return is_not_empty(run, value)
@@ -288,7 +288,7 @@ def tested(run: Interpreter, value: Any) -> Any:
     return True
 
 
-def place_in(run: Interpreter, own: RunList, index: Any) -> Whole:
+def place_in(run: Context, own: RunList, index: Any) -> Whole:
     """The place of an element, which is checked in the run."""
     tracer = run.tracer
     whole = tracer.as_whole(index)
@@ -330,19 +330,19 @@ def named_place(tracer: Tracer, own: RunList, value: Any) -> Whole:
     return symbol(name)
 
 
-def element_at(run: Interpreter, own: RunList, place: Whole) -> Any:
+def element_at(run: Context, own: RunList, place: Whole) -> Any:
     """The element at a place that is known to be there."""
     values = _values_at(run, own, own.columns, place)
     return element_of(own.form, values, rows_in(own))
 
 
-def _values_at(run: Interpreter, own: RunList, columns: Sequence[View], place: Whole) -> list[Any]:
+def _values_at(run: Context, own: RunList, columns: Sequence[View], place: Whole) -> list[Any]:
     """The values of the element at a place of columns."""
     found = [indexing.read(run.tracer, column, place) for column in columns]
     return [value_of_leaf(run.tracer, *pair) for pair in zip(leaves(own.form), found, strict=True)]
 
 
-def element_taken(run: Interpreter, own: RunList, place: Whole) -> Any:
+def element_taken(run: Context, own: RunList, place: Whole) -> Any:
     """The element at a place, which stays as it is now."""
     values: list[Any] = []
     for column, leaf in zip(own.columns, leaves(own.form), strict=True):
@@ -371,7 +371,7 @@ def rows_in(own: RunList) -> Callable[[Rows, list[Any]], RunList]:
     return listed
 
 
-def read(run: Interpreter, own: RunList, items: Any) -> Any:
+def read(run: Context, own: RunList, items: Any) -> Any:
     """``own[items]``."""
     must_have_order(run, own)
     must_be_known(run.tracer, own)
@@ -384,7 +384,7 @@ def read(run: Interpreter, own: RunList, items: Any) -> Any:
     return element_at(run, own, place_in(run, own, items))
 
 
-def must_have_order(run: Interpreter, own: RunList) -> None:
+def must_have_order(run: Context, own: RunList) -> None:
     """Refuse an index, or a loop, of a set."""
     if own.kind is set:
         run.tracer.refuse(NO_ORDER)
@@ -393,7 +393,7 @@ def must_have_order(run: Interpreter, own: RunList) -> None:
 NO_ORDER = "a set has no order, and no elements by index"
 
 
-def _slice(run: Interpreter, own: RunList, items: slice) -> RunList:
+def _slice(run: Context, own: RunList, items: slice) -> RunList:
     parts = [indexing.read(run.tracer, column, items) for column in columns_of(run.tracer, own)]
     return made_of_columns(run, list, own.form, parts)
 
@@ -404,7 +404,7 @@ def columns_of(tracer: Tracer, own: RunList) -> list[View]:
     return [view_of_column(column, count) for column in own.columns]
 
 
-def values_of(run: Interpreter, own: RunList) -> tuple[Length, Callable[[Whole], Any]]:
+def values_of(run: Context, own: RunList) -> tuple[Length, Callable[[Whole], Any]]:
     """How many elements are iterated over, and the element at an index."""
     must_be_known(run.tracer, own)
     own = sequence(own)
@@ -418,7 +418,7 @@ def values_of(run: Interpreter, own: RunList) -> tuple[Length, Callable[[Whole],
     return columns[0].shape[0], value
 
 
-def contains(run: Interpreter, own: RunList, value: Any) -> Any:
+def contains(run: Context, own: RunList, value: Any) -> Any:
     """``value in own``."""
     found = equal_to(run, sequence(own), value)
     if found is None:
@@ -427,7 +427,7 @@ def contains(run: Interpreter, own: RunList, value: Any) -> Any:
     return Tensor((), np.dtype(bool), there.element, bool)
 
 
-def equal_to(run: Interpreter, own: RunList, value: Any) -> Any:
+def equal_to(run: Context, own: RunList, value: Any) -> Any:
     """Which elements are equal to a value; None where none can be."""
     tracer = run.tracer
     parts = parts_of(own.form, value) if _fits(own.form, value) else None
@@ -454,20 +454,20 @@ def _fits(form: Any, value: Any) -> bool:
     return type(value) in (form.kind, RowOfRun) and len(value) == len(form.parts)
 
 
-def copied(run: Interpreter, own: RunList) -> RunList:
+def copied(run: Context, own: RunList) -> RunList:
     """A list of the elements of another one."""
     must_have_order(run, own)
     own = sequence(own)
     return made_of_columns(run, list, own.form, columns_of(run.tracer, own))
 
 
-def of_array(run: Interpreter, kind: type, values: Tensor, weak: type | None = None) -> RunList:
+def of_array(run: Context, kind: type, values: Tensor, weak: type | None = None) -> RunList:
     """A list of the numbers, or the rows, of an array; of numbers of Python with their type."""
     form = Leaf(values.dtype, weak, tuple(values.shape[1:]))
     return made_of_columns(run, kind, form, [values])
 
 
-def total(run: Interpreter, own: RunList) -> Any:
+def total(run: Context, own: RunList) -> Any:
     """``sum(own)``."""
     own = sequence(own)
     if not isinstance(own.form, Leaf) or own.form.texts:
@@ -481,7 +481,7 @@ def total(run: Interpreter, own: RunList) -> Any:
     return Tensor((), found.dtype, found.element, weak, is_mixed=own.form.is_mixed)
 
 
-def as_array(run: Interpreter, value: Any) -> Any:
+def as_array(run: Context, value: Any) -> Any:
     """A value in which lists whose content the run decides are arrays."""
     if isinstance(value, RunList):
         return as_tensor(run.tracer, value)

@@ -55,7 +55,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
 from distspmd.runtime.calls.form import rebuilt
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
 FEW = 16
@@ -71,7 +71,7 @@ LONG = 1200
 # -- loops ----------------------------------------------------------------------------------------
 
 
-def for_loop(interpreter: Interpreter, node: StoppedFor) -> None:
+def for_loop(interpreter: Context, node: StoppedFor) -> None:
     """``for``: over a range, a map, the rows of an array, or values that are known."""
     parameters = map_ranges(interpreter, node.iter)
     if parameters is not None:
@@ -97,7 +97,7 @@ def for_loop(interpreter: Interpreter, node: StoppedFor) -> None:
             each.iterated -= 1
 
 
-def _iterate(interpreter: Interpreter, node: StoppedFor, over: Any) -> None:
+def _iterate(interpreter: Context, node: StoppedFor, over: Any) -> None:
     tracer = interpreter.tracer
     tracer.node = node
     if isinstance(over, Enumerated):
@@ -161,7 +161,7 @@ def _known_list(over: Any) -> list[Any]:
 
 
 def _unrolled(
-    interpreter: Interpreter,
+    interpreter: Context,
     node: StoppedFor,
     turns: Turns,
     changed: Any = None,
@@ -187,7 +187,7 @@ def _unrolled(
 
 
 def _leave_if_long(
-    interpreter: Interpreter, changed: Any, statements: Sequence[Statement], times: int
+    interpreter: Context, changed: Any, statements: Sequence[Statement], times: int
 ) -> None:
     """Let a loop stay one, with a list of the run, whose iterations are long when written out."""
     tracer = interpreter.tracer
@@ -213,7 +213,7 @@ def all_of(tests: list[ast.expr]) -> ast.expr:
 
 
 def _unrolled_after(
-    interpreter: Interpreter, node: StoppedFor, turns: Turns, stops: Sequence[str]
+    interpreter: Context, node: StoppedFor, turns: Turns, stops: Sequence[str]
 ) -> None:
     """The rest of an unrolled loop, unless a flag is set."""
     if turns.at(turns.place) is END:
@@ -227,7 +227,7 @@ def _unrolled_after(
 
 
 def _range_loop(
-    interpreter: Interpreter,
+    interpreter: Context,
     node: StoppedFor,
     over: SymbolicRange,
     value_of: Any = None,
@@ -292,7 +292,7 @@ class _Rest:
     why: str
 
 
-def _peeled(interpreter: Interpreter, node: StoppedFor, every: _Rest) -> None:
+def _peeled(interpreter: Context, node: StoppedFor, every: _Rest) -> None:
     """Read the first iteration by itself, where there is one, and after it the loop of the rest."""
     over, value_of = every.over, every.value_of
     first = value_of(over.first) if value_of else over.first
@@ -312,7 +312,7 @@ def _peeled(interpreter: Interpreter, node: StoppedFor, every: _Rest) -> None:
 
 
 def _by_arrays(
-    interpreter: Interpreter, node: StoppedFor, over: SymbolicRange, value_of: Any, why: str
+    interpreter: Context, node: StoppedFor, over: SymbolicRange, value_of: Any, why: str
 ) -> None:
     """Read a loop in which a name stands for one array first, and then for another.
 
@@ -339,7 +339,7 @@ def _by_arrays(
 
 
 def _rolled(
-    interpreter: Interpreter,
+    interpreter: Context,
     node: StoppedFor,
     over: SymbolicRange,
     value_of: Any,
@@ -432,7 +432,7 @@ def _at_end(value: Any, by: dict[Any, Any]) -> Any:
 
 
 @expression(ast.Yield, ast.YieldFrom)
-def _yield(run: Interpreter, node: ast.Yield | ast.YieldFrom) -> None:
+def _yield(run: Context, node: ast.Yield | ast.YieldFrom) -> None:
     """What a generator gives that is read to its end."""
     value = None if node.value is None else run.value(node.value)
     for each in [value] if isinstance(node, ast.Yield) else static_values(run, value):

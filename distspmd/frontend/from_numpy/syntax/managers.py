@@ -13,13 +13,13 @@ from distspmd.frontend.from_numpy.syntax import objects, python_errors
 from distspmd.frontend.from_numpy.syntax.registry import statement
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 _TASKLET = '; read a program with tasklets by DaCe\'s parser: numpy_program(f, frontend="dace")'
 
 
 @statement(ast.With)
-def _with(run: Interpreter, node: ast.With) -> None:
+def _with(run: Context, node: ast.With) -> None:
     exits = []
     with contextlib.ExitStack() as stack:
         for item in node.items:
@@ -39,7 +39,7 @@ def _with(run: Interpreter, node: ast.With) -> None:
             run.tracer.refuse(f"{type(manager).__name__}.__exit__ may keep errors to itself")
 
 
-def _entered(run: Interpreter, item: ast.withitem) -> Any:
+def _entered(run: Context, item: ast.withitem) -> Any:
     """An object of the program whose ``__enter__`` has been called."""
     manager = run.value(item.context_expr)
     found = objects.special(run, manager, "enter") if objects.is_own(manager) else NotImplemented

@@ -15,7 +15,7 @@ from numpy.matrixlib import matrix
 from distspmd.frontend.from_numpy.values import OwnArray, Tensor, View
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
 def is_matrix(value: Any) -> bool:
@@ -23,7 +23,7 @@ def is_matrix(value: Any) -> bool:
     return isinstance(value, OwnArray) and issubclass(value.kind, matrix)
 
 
-def as_lines(run: Interpreter, array: Any, shape: tuple[int, ...]) -> Any:
+def as_lines(run: Context, array: Any, shape: tuple[int, ...]) -> Any:
     """An array, of which NumPy makes a matrix of a shape.
 
     Args:
@@ -38,7 +38,7 @@ def as_lines(run: Interpreter, array: Any, shape: tuple[int, ...]) -> Any:
     return run.call(np.reshape, [array, (1, -1)], {})
 
 
-def operate(run: Interpreter, op: ast.AST, left: Any, right: Any) -> Any:
+def operate(run: Context, op: ast.AST, left: Any, right: Any) -> Any:
     """``left op right`` of arrays, as matrices compute it; NotImplemented where arrays do as well.
 
     Args:
@@ -59,7 +59,7 @@ def operate(run: Interpreter, op: ast.AST, left: Any, right: Any) -> Any:
     return run.call(np.dot, [one, other], {})
 
 
-def change(run: Interpreter, old: OwnArray, op: ast.operator, new: Any) -> bool:
+def change(run: Context, old: OwnArray, op: ast.operator, new: Any) -> bool:
     """Change a matrix in place by what it computes itself; False where arrays do as well."""
     if not is_matrix(old) or not isinstance(op, ast.Mult | ast.Pow):
         return False
@@ -67,7 +67,7 @@ def change(run: Interpreter, old: OwnArray, op: ast.operator, new: Any) -> bool:
     return True
 
 
-def write(run: Interpreter, base: OwnArray, items: Any, value: Any) -> bool:
+def write(run: Context, base: OwnArray, items: Any, value: Any) -> bool:
     """``base[items] = value`` where a part of a matrix is a matrix; False for others."""
     if not is_matrix(base):
         return False
@@ -80,7 +80,7 @@ def write(run: Interpreter, base: OwnArray, items: Any, value: Any) -> bool:
     return True
 
 
-def augment_part(run: Interpreter, base: Any, items: Any, op: ast.operator, new: Any) -> bool:
+def augment_part(run: Context, base: Any, items: Any, op: ast.operator, new: Any) -> bool:
     """``base[items] op= new`` of a matrix; False for others."""
     if not is_matrix(base):
         return False

@@ -22,7 +22,7 @@ from distspmd.frontend.from_numpy.syntax.variables import OneOf
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
     from distspmd.frontend.from_numpy.tracer import Tracer
 
 MUTABLE = (list, dict, set, deque)
@@ -143,7 +143,7 @@ def watched(
         tracer.journals.remove(journal)
 
 
-def before_change(run: Interpreter, value: Any, *keys: Any) -> None:
+def before_change(run: Context, value: Any, *keys: Any) -> None:
     """Say that a list, dictionary or set is about to change.
 
     Args:
@@ -173,7 +173,7 @@ def before_change(run: Interpreter, value: Any, *keys: Any) -> None:
             raise CarryEntry(journal, value, keys[0])
 
 
-def _check_changeable(run: Interpreter, value: Any) -> None:
+def _check_changeable(run: Context, value: Any) -> None:
     """Refuse changes that others would have to see, or that would outlive the program."""
     tracer = run.tracer
     if isinstance(value, RowOfRun) or id(value) in tracer.given:
@@ -194,7 +194,7 @@ def _check_changeable(run: Interpreter, value: Any) -> None:
         )
 
 
-def before_missing(run: Interpreter, value: dict[Any, Any], key: Any) -> None:
+def before_missing(run: Context, value: dict[Any, Any], key: Any) -> None:
     """Say that a dictionary is about to get an entry since it is asked for one that it has not.
 
     Raises:
@@ -204,7 +204,7 @@ def before_missing(run: Interpreter, value: dict[Any, Any], key: Any) -> None:
         before_change(run, value)
 
 
-def is_outside(run: Interpreter, value: Any) -> bool:
+def is_outside(run: Context, value: Any) -> bool:
     """Whether a list is one of a module's or a class's, so that it outlives the program."""
     outside = [frame.outside for frame in run.tracer.frames]
     for made in run.tracer.made.values():
@@ -228,7 +228,7 @@ def may_change(value: Any, method: str) -> bool:
 
 
 def join_contents(
-    run: Interpreter,
+    run: Context,
     first: dict[int, tuple[Any, Any]],
     second: dict[int, tuple[Any, Any]],
     join: Any,

@@ -15,10 +15,10 @@ from distspmd.frontend.from_numpy.syntax.ranges import Places, SymbolicRange
 from distspmd.frontend.tensor_ir.whole_numbers import Whole
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
-def nested(run: Interpreter, node: StoppedFor, places: Places) -> StoppedFor:
+def nested(run: Context, node: StoppedFor, places: Places) -> StoppedFor:
     """The loops in loops that a loop over places is."""
     names = _names(run, node.target, places)
     index = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
@@ -48,7 +48,7 @@ def nested(run: Interpreter, node: StoppedFor, places: Places) -> StoppedFor:
 
 
 def in_order(
-    run: Interpreter, node: StoppedFor, ranges: Sequence[tuple[Whole, Whole, Whole]]
+    run: Context, node: StoppedFor, ranges: Sequence[tuple[Whole, Whole, Whole]]
 ) -> StoppedFor | None:
     """The loops in loops that a parallel map is whose ranges data decide; None for other maps.
 
@@ -69,7 +69,7 @@ def in_order(
     return loop
 
 
-def _names(run: Interpreter, target: ast.expr, places: Places) -> Sequence[str]:
+def _names(run: Context, target: ast.expr, places: Places) -> Sequence[str]:
     """The variables of the loops: those of the target, where it has as many."""
     index = target if places.array is None else _index_of(target)
     parts = index.elts if isinstance(index, ast.Tuple) else []

@@ -29,7 +29,7 @@ from distspmd.frontend.from_numpy.syntax.mutation import before_change
 from distspmd.frontend.from_numpy.values import OwnArray
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 _OF_PYTHON = frozenset(sys.stdlib_module_names) - {"__main__"}
 _LIBRARIES = _OF_PYTHON | {"numpy", "scipy", "sympy", "dace", "torch", "mpi4py", "distspmd"}
@@ -91,9 +91,7 @@ def is_own(value: Any) -> bool:
     return not is_class and is_own_class(type(value)) and hasattr(value, "__dict__")
 
 
-def make(
-    run: Interpreter, kind: type, arguments: Sequence[Any], keywords: Mapping[str, Any]
-) -> Any:
+def make(run: Context, kind: type, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """A new object of a class.
 
     Raises:
@@ -122,9 +120,7 @@ def make(
     return made
 
 
-def _initialise(
-    run: Interpreter, made: Any, given: Sequence[Any], named: Mapping[str, Any]
-) -> None:
+def _initialise(run: Context, made: Any, given: Sequence[Any], named: Mapping[str, Any]) -> None:
     """Call the ``__init__`` of a new object."""
     kind: Any = class_of(made)
     init = kind.__init__
@@ -137,7 +133,7 @@ def _initialise(
         run.tracer.fail(TypeError(f"{kind.__name__}() takes no arguments"))
 
 
-def new_object(run: Interpreter, kind: type) -> Any:
+def new_object(run: Context, kind: type) -> Any:
     """An object of a class without attributes."""
     own: Any = kind
     made: Any = object.__new__(_with_room(own))
@@ -179,7 +175,7 @@ def _is_generated(function: Any) -> bool:
     return code is not None and code.co_filename == "<string>"
 
 
-def _fill(run: Interpreter, made: Any, given: Sequence[Any], named: Mapping[str, Any]) -> None:
+def _fill(run: Context, made: Any, given: Sequence[Any], named: Mapping[str, Any]) -> None:
     """The fields of a dataclass."""
     kind = type(made)
     try:
@@ -200,7 +196,7 @@ def _fill(run: Interpreter, made: Any, given: Sequence[Any], named: Mapping[str,
         run.call(kind.__post_init__, [made], {})
 
 
-def attribute(run: Interpreter, base: Any, name: str) -> Any:
+def attribute(run: Context, base: Any, name: str) -> Any:
     """An attribute of an object: what it holds, a method, or what a property computes."""
     if name in getattr(base, "__dict__", ()):
         return run.outside(name, vars(base)[name])
@@ -229,7 +225,7 @@ def attribute(run: Interpreter, base: Any, name: str) -> Any:
         run.tracer.fail(problem)
 
 
-def above(run: Interpreter, base: Any, name: str) -> Any:
+def above(run: Context, base: Any, name: str) -> Any:
     """``super().name``: what a property of a class above computes, or a method."""
     if isinstance(base, own_arrays.Above):
         return base.found(run, name)
@@ -247,7 +243,7 @@ def above(run: Interpreter, base: Any, name: str) -> Any:
 
 
 def set_attribute(
-    run: Interpreter, base: Any, name: str, value: Any, *, by_itself: bool = True
+    run: Context, base: Any, name: str, value: Any, *, by_itself: bool = True
 ) -> None:
     """Give an attribute of an object that the program has made another value.
 
@@ -291,7 +287,7 @@ def _is_now(before: Any, value: Any) -> bool:
     return type(before) is type(value) and bool(before == value)
 
 
-def _check_made(run: Interpreter, base: Any, name: str) -> None:
+def _check_made(run: Context, base: Any, name: str) -> None:
     """Refuse changes of an object from outside of the program."""
     if id(vars(base)) not in run.tracer.made:
         run.tracer.refuse(
@@ -300,7 +296,7 @@ def _check_made(run: Interpreter, base: Any, name: str) -> None:
         )
 
 
-def _as_python(run: Interpreter, operation: Any, base: Any, *arguments: Any) -> None:
+def _as_python(run: Context, operation: Any, base: Any, *arguments: Any) -> None:
     """Let Python say why an attribute of an object is not changed, on one that has none."""
     try:
         operation(object.__new__(type(base)), *arguments)
@@ -308,7 +304,7 @@ def _as_python(run: Interpreter, operation: Any, base: Any, *arguments: Any) -> 
         run.tracer.fail(problem)
 
 
-def delete_attribute(run: Interpreter, base: Any, name: str) -> None:
+def delete_attribute(run: Context, base: Any, name: str) -> None:
     """Let an object that the program has made have an attribute no more."""
     _check_made(run, base, name)
     kind = type(base)
@@ -333,7 +329,7 @@ def is_equal_to_itself_alone(value: Any) -> bool:
     return all(kind is object or "__eq__" not in vars(kind) for kind in type(value).__mro__)
 
 
-def special(run: Interpreter, base: Any, name: str, *arguments: Any, **named: Any) -> Any:
+def special(run: Context, base: Any, name: str, *arguments: Any, **named: Any) -> Any:
     """What a special method of an object gives; ``NotImplemented`` where its class has none."""
     found = inspect.getattr_static(class_of(base), f"__{name}__", None)
     is_of_matrix = getattr(found, "__module__", None) == matrix.getA.__module__
@@ -356,7 +352,7 @@ _UNARY: dict[Any, tuple[Any, np.ufunc]] = {
 }
 
 
-def as_text(run: Interpreter, value: Any, conversion: str = "") -> Any:
+def as_text(run: Context, value: Any, conversion: str = "") -> Any:
     """What is written of an object: what its ``__str__`` or ``__repr__`` gives.
 
     Args:
@@ -383,7 +379,7 @@ def has_operators(value: Any) -> bool:
     return is_own(value) or (isinstance(value, tuple) and is_own_class(type(value)))
 
 
-def unary(run: Interpreter, value: Any, op: ast.unaryop) -> Any:
+def unary(run: Context, value: Any, op: ast.unaryop) -> Any:
     """What an operator of one operand gives of an object."""
     python, kind = _UNARY[type(op)]
     if not isinstance(value, OwnArray):
@@ -391,14 +387,14 @@ def unary(run: Interpreter, value: Any, op: ast.unaryop) -> Any:
     return own_arrays.operate(run, op, python, lambda array: run.call(kind, [array], {}), value)
 
 
-def part(run: Interpreter, base: Any, items: Any) -> Any:
+def part(run: Context, base: Any, items: Any) -> Any:
     """``base[items]`` of an object."""
     if isinstance(base, OwnArray):
         return own_arrays.part(run, base, items, run.part_of)
     return required(run, "getitem", operator.getitem, base, items)
 
 
-def required(run: Interpreter, name: str, python: Any, base: Any, *arguments: Any) -> Any:
+def required(run: Context, name: str, python: Any, base: Any, *arguments: Any) -> Any:
     """What a special method of an object gives, without which Python raises an error.
 
     Args:
@@ -418,7 +414,7 @@ def required(run: Interpreter, name: str, python: Any, base: Any, *arguments: An
     return found if found is not NotImplemented else fail(run, python, base, *arguments)
 
 
-def operate(run: Interpreter, op: ast.AST, left: Any, right: Any) -> Any:
+def operate(run: Context, op: ast.AST, left: Any, right: Any) -> Any:
     """What an operator gives where an operand is an object.
 
     Raises:
@@ -447,7 +443,7 @@ def operate(run: Interpreter, op: ast.AST, left: Any, right: Any) -> Any:
     return found
 
 
-def binary_of(run: Interpreter, op: Any, left: Any, right: Any) -> Any:
+def binary_of(run: Context, op: Any, left: Any, right: Any) -> Any:
     """An operator that computes."""
     return run.binary(op, left, right)
 

@@ -36,7 +36,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
 )
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 UFUNCS: dict[type[ast.AST], np.ufunc] = {
     ast.Add: np.add,
@@ -100,7 +100,7 @@ RELATIONS: dict[type[ast.AST], Any] = {
 }
 
 
-def _of_text(run: Interpreter, op: ast.operator, left: str, right: Any) -> Any:
+def _of_text(run: Context, op: ast.operator, left: str, right: Any) -> Any:
     if isinstance(op, ast.Mod):
         return texts.kept_now(run, texts.by_percent(left, right))
     if isinstance(op, ast.Add) and isinstance(right, str):
@@ -110,7 +110,7 @@ def _of_text(run: Interpreter, op: ast.operator, left: str, right: Any) -> Any:
     raise Refusal(run.tracer.message("an operation on a text with values known at run time only"))
 
 
-def binary(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
+def binary(run: Context, op: ast.operator, left: Any, right: Any) -> Any:
     """``left op right``."""
     tracer = run.tracer
     found = _of_lists_or_elements(run, op, left, right)
@@ -150,7 +150,7 @@ def _beside_foreign(tracer: Any, left: Any, right: Any) -> tuple[Any, Any]:
     return left, right
 
 
-def _of_symbols(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
+def _of_symbols(run: Context, op: ast.operator, left: Any, right: Any) -> Any:
     """An operator of whole numbers of symbols, or of one and something else."""
     if is_whole(left) and is_whole(right):
         if type(op) in _WHOLE:
@@ -165,7 +165,7 @@ def _of_symbols(run: Interpreter, op: ast.operator, left: Any, right: Any) -> An
     return combine(run.tracer, UFUNCS[type(op)], [left, right])
 
 
-def _end_at_zero(run: Interpreter, divisor: Whole) -> None:
+def _end_at_zero(run: Context, divisor: Whole) -> None:
     """Let the program end where a whole number of symbols is divided by zero."""
     tracer = run.tracer
     if isinstance(divisor, int):
@@ -180,7 +180,7 @@ def _end_at_zero(run: Interpreter, divisor: Whole) -> None:
     tracer.ends_if(is_zero, "ZeroDivisionError", "integer division or modulo by zero")
 
 
-def _of_lists(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
+def _of_lists(run: Context, op: ast.operator, left: Any, right: Any) -> Any:
     """An operator of a list whose content the run decides, and of something else."""
     if run_sets.is_of_sets(op, left, right):
         return run_sets.combined(run, op, left, right)
@@ -195,7 +195,7 @@ def _of_lists(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
     )
 
 
-def _of_lists_or_elements(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
+def _of_lists_or_elements(run: Context, op: ast.operator, left: Any, right: Any) -> Any:
     """``left op right`` of a list, or of an element that keeps its type; None of others."""
     if isinstance(left, RunList) or isinstance(right, RunList):
         return _of_lists(run, op, left, right)
@@ -224,7 +224,7 @@ def _of_one_type(op: ast.operator, value: Any, other: Any) -> Any:
     return without_mixture(value) if is_float else value
 
 
-def _membership(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
+def _membership(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
     """``left in right`` and ``left not in right``."""
     if isinstance(right, texts.Text):
         found = letters.contains(run, right, left)
@@ -248,7 +248,7 @@ def _membership(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
     return found if isinstance(op, ast.In) else _not(run, found)
 
 
-def _not(run: Interpreter, value: Any) -> Any:
+def _not(run: Context, value: Any) -> Any:
     """The contrary of a truth value."""
     if isinstance(value, bool):
         return not value
@@ -256,7 +256,7 @@ def _not(run: Interpreter, value: Any) -> Any:
     return Tensor((), np.dtype(bool), lambda _: found.element((0,) * found.ndim), bool)
 
 
-def _both(run: Interpreter, one: Any, other: Any) -> Any:
+def _both(run: Context, one: Any, other: Any) -> Any:
     """Whether two truth values hold."""
     if isinstance(one, bool) or isinstance(other, bool):
         known, found = (one, other) if isinstance(one, bool) else (other, one)
@@ -266,7 +266,7 @@ def _both(run: Interpreter, one: Any, other: Any) -> Any:
     return Tensor((), np.dtype(bool), lambda _: found.element((0,) * found.ndim), bool)
 
 
-def _is_one_of(run: Interpreter, left: Any, values: Sequence[Any]) -> Any:
+def _is_one_of(run: Context, left: Any, values: Sequence[Any]) -> Any:
     """``left in values``, where some are not known before the run."""
     if isinstance(left, Tensor) and left.ndim:
         run.tracer.refuse("an array in a list: the truth of an array is ambiguous; use np.any(...)")
@@ -278,7 +278,7 @@ def _is_one_of(run: Interpreter, left: Any, values: Sequence[Any]) -> Any:
     return found
 
 
-def _is_alike(run: Interpreter, left: Any, value: Any) -> Any:
+def _is_alike(run: Context, left: Any, value: Any) -> Any:
     """Whether an element of a list is what is looked for."""
     if isinstance(value, Tensor) and value.ndim:
         run.tracer.refuse("'in' of a list of arrays: their truth is ambiguous; use np.any(...)")
@@ -289,7 +289,7 @@ def _is_alike(run: Interpreter, left: Any, value: Any) -> Any:
     return _equal(run, left, value)
 
 
-def looked_for(run: Interpreter, method: str, values: Sequence[Any], value: Any) -> Any:
+def looked_for(run: Context, method: str, values: Sequence[Any], value: Any) -> Any:
     """``values.count(value)`` or ``values.index(value)``, where some are known at run time only."""
     if isinstance(value, Tensor) and value.ndim:
         run.tracer.refuse(f"list.{method} of an array: its truth is ambiguous; use np.any(...)")
@@ -304,12 +304,12 @@ def looked_for(run: Interpreter, method: str, values: Sequence[Any], value: Any)
     return found(run, there)
 
 
-def _equal(run: Interpreter, left: Any, right: Any) -> Any:
+def _equal(run: Context, left: Any, right: Any) -> Any:
     """``left == right`` as a known truth value, or one of a tensor."""
     return _known_or_tensor(run, compared(run, ast.Eq(), left, right))
 
 
-def _known_or_tensor(run: Interpreter, found: Any) -> Any:
+def _known_or_tensor(run: Context, found: Any) -> Any:
     """A truth value that is known, or one of a tensor."""
     if isinstance(found, Tensor):
         if found.ndim:
@@ -324,7 +324,7 @@ def _listed(held: Any) -> list[Any]:
     return list(held) if isinstance(held, list | tuple | set | frozenset) else []
 
 
-def _is_in(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
+def _is_in(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
     held = list(right) if isinstance(right, dict) else right
     if objects.is_own(held):
         found = objects.special(run, held, "contains", left)
@@ -343,7 +343,7 @@ def _is_in(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
     return _membership(run, op, left, held)
 
 
-def _is_same(run: Interpreter, left: Any, right: Any, *, negative: bool) -> Any:
+def _is_same(run: Context, left: Any, right: Any, *, negative: bool) -> Any:
     """``left is right``; there is one True and one False, of which a bool of the run is either."""
     for one, other in ((left, right), (right, left)):
         is_of_bools = isinstance(one, Boolean) or (isinstance(one, Tensor) and one.weak is bool)
@@ -357,7 +357,7 @@ def _is_same(run: Interpreter, left: Any, right: Any, *, negative: bool) -> Any:
     return (left is right) != negative
 
 
-def _are_equal(run: Interpreter, left: Any, right: Any) -> Any:
+def _are_equal(run: Context, left: Any, right: Any) -> Any:
     """``left == right``, where one of them is a list."""
     one, other = (left, right) if isinstance(left, RunList) else (right, left)
     if (other.kind if isinstance(other, RunList) else type(other)) is not one.kind:
@@ -378,12 +378,12 @@ def _are_equal(run: Interpreter, left: Any, right: Any) -> Any:
     return run.call(np.array_equal, [lists.as_array(run, one), lists.as_array(run, other)], {})
 
 
-def _is_empty(run: Interpreter, own: RunList) -> Any:
+def _is_empty(run: Context, own: RunList) -> Any:
     found = combine(run.tracer, np.equal, [own.count, 0])
     return Tensor((), np.dtype(bool), found.element, bool)
 
 
-def _equal_lists(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
+def _equal_lists(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
     """``left == right`` and others, of lists whose content the run decides."""
     if not isinstance(op, ast.Eq | ast.NotEq):
         run.tracer.refuse("an order of lists whose content the run decides; compare their elements")
@@ -391,7 +391,7 @@ def _equal_lists(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
     return _not(run, found) if isinstance(op, ast.NotEq) else found
 
 
-def compared(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
+def compared(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
     """``left op right``."""
     if isinstance(op, ast.Is | ast.IsNot):
         return _is_same(run, left, right, negative=isinstance(op, ast.IsNot))
@@ -418,7 +418,7 @@ def compared(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
         run.tracer.fail(problem)
 
 
-def _never_equal(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
+def _never_equal(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
     """An array, or a number of it, compared with None or with a text: no element is equal."""
     if not isinstance(op, ast.Eq | ast.NotEq):
         kind = "NoneType" if left is None or right is None else "str"
@@ -430,7 +430,7 @@ def _never_equal(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
     return Tensor(array.shape, np.dtype(bool), lambda _: found, mask=array.mask)
 
 
-def _of_objects(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
+def _of_objects(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
     """A comparison of texts of the run, or of objects; NotImplemented of other things."""
     is_of_run = isinstance(left, texts.Text) or isinstance(right, texts.Text)
     if is_of_run and isinstance(left, str) and isinstance(right, str):
@@ -438,14 +438,14 @@ def _of_objects(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
     return objects.operate(run, op, left, right)
 
 
-def _compared_texts(run: Interpreter, op: ast.cmpop, left: str, right: str) -> Any:
+def _compared_texts(run: Context, op: ast.cmpop, left: str, right: str) -> Any:
     if not isinstance(op, ast.Eq | ast.NotEq):
         run.tracer.refuse("the order of texts that the run decides")
     found = letters.are_equal(run, left, right)
     return found if isinstance(op, ast.Eq) else _not(run, found)
 
 
-def _compared_symbols(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
+def _compared_symbols(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
     if is_whole(left) and is_whole(right):
         difference = subtract(left, right)
         if isinstance(difference, int):
@@ -456,7 +456,7 @@ def _compared_symbols(run: Interpreter, op: ast.cmpop, left: Any, right: Any) ->
     return combine(run.tracer, UFUNCS[type(op)], [left, right])
 
 
-def _same_tuples(run: Interpreter, op: ast.cmpop, left: Sequence[Any], right: Sequence[Any]) -> Any:
+def _same_tuples(run: Context, op: ast.cmpop, left: Sequence[Any], right: Sequence[Any]) -> Any:
     if not isinstance(op, ast.Eq | ast.NotEq):
         return _in_order(run, op, left, right)
     found: Any = type(left) is type(right) and len(left) == len(right)
@@ -474,7 +474,7 @@ def _same_tuples(run: Interpreter, op: ast.cmpop, left: Sequence[Any], right: Se
 _STRICT: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.LtE: ast.Lt, ast.GtE: ast.Gt}
 
 
-def _in_order(run: Interpreter, op: ast.cmpop, left: Sequence[Any], right: Sequence[Any]) -> Any:
+def _in_order(run: Context, op: ast.cmpop, left: Sequence[Any], right: Sequence[Any]) -> Any:
     """``left < right`` and its like: what differs first decides."""
     if isinstance(left, list) != isinstance(right, list):
         kinds = " and ".join(repr(type(side).__name__) for side in (left, right))
@@ -491,7 +491,7 @@ def _in_order(run: Interpreter, op: ast.cmpop, left: Sequence[Any], right: Seque
     return Tensor((), found.dtype, found.element)  # what decides may be a number of NumPy
 
 
-def _changes(run: Interpreter, value: Any) -> bool:
+def _changes(run: Context, value: Any) -> bool:
     """Whether a number is no number of sizes alone: loops, or the run, decide it."""
     symbols = value.free_symbols if isinstance(value, sympy.Basic) else ()
     return any(s.name in run.tracer.bounds for s in symbols)

@@ -22,12 +22,12 @@ from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.whole_numbers import subtract
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 _BACK = slice(None, None, -1)
 
 
-def _keys(run: Interpreter, own: RunList, key: Any, copied: RunList | None = None) -> RunList:
+def _keys(run: Context, own: RunList, key: Any, copied: RunList | None = None) -> RunList:
     """What elements are compared by."""
     if key is None:
         must_be_known(run.tracer, own)
@@ -54,13 +54,13 @@ def _is_look_up(own: RunList, key: Any) -> bool:
     )
 
 
-def as_list(run: Interpreter, values: Sequence[Any], what: str = "values") -> RunList:
+def as_list(run: Context, values: Sequence[Any], what: str = "values") -> RunList:
     """A list of values that are known one by one."""
     site = (*site_of(run.tracer, run.tracer.node), what)
     return lists.made_of(run, site, list, list(values))
 
 
-def _columns(run: Interpreter, keys: RunList) -> list[Tensor]:
+def _columns(run: Context, keys: RunList) -> list[Tensor]:
     """The numbers that decide, the first one first."""
     tracer = run.tracer
     found: list[Tensor] = []
@@ -79,7 +79,7 @@ def _columns(run: Interpreter, keys: RunList) -> list[Tensor]:
     return found
 
 
-def _ranks_of_texts(run: Interpreter, column: Tensor, texts: Sequence[str]) -> Tensor:
+def _ranks_of_texts(run: Context, column: Tensor, texts: Sequence[str]) -> Tensor:
     """What texts are compared by: their places in alphabetical order."""
     order = sorted(texts)
     ranks = run.tracer.table(np.array([order.index(text) for text in texts]))
@@ -87,7 +87,7 @@ def _ranks_of_texts(run: Interpreter, column: Tensor, texts: Sequence[str]) -> T
     return found
 
 
-def _order(run: Interpreter, keys: RunList, *, reverse: bool) -> Any:
+def _order(run: Context, keys: RunList, *, reverse: bool) -> Any:
     """The places of elements, in order."""
     tracer = run.tracer
     columns = _columns(run, keys)
@@ -104,7 +104,7 @@ def _order(run: Interpreter, keys: RunList, *, reverse: bool) -> Any:
 
 
 def sort(
-    run: Interpreter,
+    run: Context,
     own: RunList,
     *,
     key: Any = None,
@@ -121,7 +121,7 @@ def sort(
     list_changes.reorder(run, own, lambda column: run.call(np.take, [column, places, 0], {}))
 
 
-def extreme(run: Interpreter, own: RunList, *, least: bool, key: Any = None) -> Any:
+def extreme(run: Context, own: RunList, *, least: bool, key: Any = None) -> Any:
     """``min(own, key=key)`` or ``max(own, key=key)``: the first of the extreme elements."""
     name = "min" if least else "max"
     is_empty = run.call(np.logical_not, [lists.is_not_empty(run, own)], {})

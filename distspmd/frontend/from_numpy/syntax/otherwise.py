@@ -16,7 +16,7 @@ from distspmd.frontend.from_numpy.syntax.variables import Saved
 from distspmd.frontend.from_numpy.transcript import EndsHere, Refusal
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
 def is_asked(function: Any, arguments: Sequence[Any]) -> bool:
@@ -41,7 +41,7 @@ def is_of_program(value: Any) -> bool:
 
 
 def handled_or_asked(
-    run: Interpreter,
+    run: Context,
     handler: Callable[..., Any],
     function: Any,
     arguments: Sequence[Any],

@@ -24,7 +24,7 @@ from distspmd.frontend.from_numpy.values import ARRAY, KIND, OwnArray, Tensor, V
 from distspmd.runtime.calls.form import rebuilt
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 _LARGEST = 1_000_000
 """Elements of a probe, at most."""
@@ -32,7 +32,7 @@ _LARGEST = 1_000_000
 _OF_NUMPY = ("__array_ufunc__", "__array_function__", "__array_wrap__", "__array_prepare__")
 
 
-def new(run: Interpreter, kind: type, array: Any, parent: Any) -> OwnArray:
+def new(run: Context, kind: type, array: Any, parent: Any) -> OwnArray:
     """An object of a class, after what its ``__array_finalize__`` does.
 
     Args:
@@ -55,9 +55,7 @@ def new(run: Interpreter, kind: type, array: Any, parent: Any) -> OwnArray:
     return made
 
 
-def make(
-    run: Interpreter, kind: type, arguments: Sequence[Any], keywords: Mapping[str, Any]
-) -> Any:
+def make(run: Context, kind: type, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """What calling a class of arrays gives."""
     maker = _of_user(kind, "__new__") or np.ndarray.__new__
     made = run.call(maker, [kind, *arguments], keywords)
@@ -93,7 +91,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def writable(run: Interpreter, value: Any) -> Any:
+def writable(run: Context, value: Any) -> Any:
     """What parts are assigned into, of an array of a user's class its elements."""
     if not isinstance(value, OwnArray):
         return value
@@ -164,7 +162,7 @@ def _note_parent(self: Any, parent: Any) -> None:
 class _Probe:
     """Stand-ins of values, and what stands behind them."""
 
-    def __init__(self, run: Interpreter) -> None:
+    def __init__(self, run: Context) -> None:
         self.run = run
         self.behind: dict[int, Any] = {}
         self._made: dict[int, Any] = {}
@@ -282,7 +280,7 @@ _OF_PYTHON = frozenset([abs, float, int, complex, bool, round, sum, max, min, an
 
 
 def called(
-    run: Interpreter, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
+    run: Context, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> Any:
     """What a call gives that has to do with arrays of a user's class; NotImplemented for others."""
     if isinstance(function, OwnMethod):
@@ -313,7 +311,7 @@ def concerns(function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any
 
 
 def applied(
-    run: Interpreter, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
+    run: Context, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> Any:
     """What a function of NumPy gives of arrays of a user's class."""
     if "out" in keywords:
@@ -328,7 +326,7 @@ def applied(
     return probe.wrapped(found, shown, probe.kinds())
 
 
-def _by_user(run: Interpreter, probe: _Probe, called: _Called, function: Any) -> Any:
+def _by_user(run: Context, probe: _Probe, called: _Called, function: Any) -> Any:
     """What a method of the user's gives that NumPy or Python has called."""
     own, arguments = probe.value(called.own), [probe.value(each) for each in called.arguments]
     is_special = getattr(called.method, "__name__", "").startswith("__")
@@ -342,7 +340,7 @@ def _by_user(run: Interpreter, probe: _Probe, called: _Called, function: Any) ->
 
 
 def operate(
-    run: Interpreter,
+    run: Context,
     op: ast.AST,
     function: Callable[..., Any],
     read: Callable[..., Any],
@@ -368,7 +366,7 @@ def operate(
     return probe.wrapped(found, shown, probe.kinds())
 
 
-def part(run: Interpreter, own: OwnArray, items: Any, read: Callable[[Any, Any], Any]) -> Any:
+def part(run: Context, own: OwnArray, items: Any, read: Callable[[Any, Any], Any]) -> Any:
     """``own[items]``."""
     probe = _Probe(run)
     try:
@@ -378,7 +376,7 @@ def part(run: Interpreter, own: OwnArray, items: Any, read: Callable[[Any, Any],
     return probe.wrapped(read(own.array, plain(items)), shown, probe.kinds())
 
 
-def rows(run: Interpreter, own: OwnArray) -> list[Any]:
+def rows(run: Context, own: OwnArray) -> list[Any]:
     """What an array of a user's class has along its first dimension."""
     array = own.array
     if not array.ndim or not isinstance(array.shape[0], int):
@@ -386,7 +384,7 @@ def rows(run: Interpreter, own: OwnArray) -> list[Any]:
     return [run.part_of(own, n) for n in range(array.shape[0])]
 
 
-def attribute(run: Interpreter, own: OwnArray, name: str, read: Callable[[Any], Any]) -> Any:
+def attribute(run: Context, own: OwnArray, name: str, read: Callable[[Any], Any]) -> Any:
     """``own.name`` of what all arrays have: a value, or a method."""
     if callable(getattr(np.ndarray, name)):
         return OwnMethod(own, name)
@@ -396,7 +394,7 @@ def attribute(run: Interpreter, own: OwnArray, name: str, read: Callable[[Any], 
 
 
 def method(
-    run: Interpreter,
+    run: Context,
     base: Any,
     name: str,
     arguments: Sequence[Any],
@@ -422,7 +420,7 @@ def _called_by_name(name: str) -> Callable[..., Any]:
     return lambda base, *given, **named: getattr(base, name)(*given, **named)
 
 
-def above(run: Interpreter, own: OwnArray, name: str, arguments: Sequence[Any]) -> Any:
+def above(run: Context, own: OwnArray, name: str, arguments: Sequence[Any]) -> Any:
     """What a method of ``super()`` gives that is the one of all arrays."""
     if name in ("__array_finalize__", "__init__"):
         return None
@@ -440,7 +438,7 @@ class Above:
     def __init__(self, own: OwnArray, kind: type) -> None:
         self.own, self.kind = own, kind
 
-    def found(self, run: Interpreter, name: str) -> Any:
+    def found(self, run: Context, name: str) -> Any:
         """A method of a class above."""
         mro = self.own.kind.__mro__
         for each in mro[mro.index(self.kind) + 1 :]:

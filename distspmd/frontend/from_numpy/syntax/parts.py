@@ -32,10 +32,10 @@ from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import OwnArray, Tensor
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
-def bind_part(run: Interpreter, target: ast.Subscript, value: Any) -> None:
+def bind_part(run: Context, target: ast.Subscript, value: Any) -> None:
     """``base[items] = value``."""
     base = run.writable(target.value)
     items = run.subscript(target.slice)
@@ -67,7 +67,7 @@ def bind_part(run: Interpreter, target: ast.Subscript, value: Any) -> None:
     write_part(run, base, items, value)
 
 
-def _leave_loop(run: Interpreter, base: list[Any], value: Any) -> None:
+def _leave_loop(run: Context, base: list[Any], value: Any) -> None:
     """Let a loop be written out that fills a list which no list of the run could be.
 
     ``rows = [None] * n``, say, gets arrays: its elements are of two kinds for a while.
@@ -79,7 +79,7 @@ def _leave_loop(run: Interpreter, base: list[Any], value: Any) -> None:
         raise CannotRoll("a list holds elements of several kinds", base)
 
 
-def look_into_lists(run: Interpreter, base: list[Any]) -> None:
+def look_into_lists(run: Context, base: list[Any]) -> None:
     """Let the run decide what a list of lists holds, of which an index of the run asks for one.
 
     Raises:
@@ -102,7 +102,7 @@ def _kind_of(value: Any) -> str:
     return "array" if is_array(value) and value.ndim else "number"
 
 
-def write_part(run: Interpreter, base: Any, items: Any, value: Any) -> None:
+def write_part(run: Context, base: Any, items: Any, value: Any) -> None:
     """``base[items] = value`` of an array."""
     tracer, value = run.tracer, own_arrays.plain(value)
     value, items = array_protocol.array_of(run, value), own_arrays.plain(items)
@@ -116,7 +116,7 @@ def write_part(run: Interpreter, base: Any, items: Any, value: Any) -> None:
         indexing.write(tracer, base, items, value)
 
 
-def writable(run: Interpreter, node: ast.expr) -> Any:
+def writable(run: Context, node: ast.expr) -> Any:
     """What is assigned into; what was known, or chosen by a mask, becomes an array."""
     base = run.value(node)
     tracer = run.tracer

@@ -19,11 +19,11 @@ from distspmd.frontend.from_numpy.syntax.variables import readable
 from distspmd.frontend.from_numpy.values import Tensor, View
 
 if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.context import Context
     from distspmd.frontend.from_numpy.frames import Frame
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
 
 
-def store_shared(run: Interpreter, node: ast.FunctionDef | ast.Lambda, frame: Frame) -> None:
+def store_shared(run: Context, node: ast.FunctionDef | ast.Lambda, frame: Frame) -> None:
     """Store the arguments of a function that it may change or give another name."""
     tracer = run.tracer
     if tracer.straight is not None or tracer.parallel:

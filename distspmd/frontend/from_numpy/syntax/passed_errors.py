@@ -23,10 +23,10 @@ from distspmd.frontend.from_numpy.syntax.variables import Saved
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
-def read_body(run: Interpreter, node: ast.FunctionDef, caller: Frame | None) -> None:
+def read_body(run: Context, node: ast.FunctionDef, caller: Frame | None) -> None:
     """Read the statements of a function, with the handlers around the call that it is read for.
 
     Args:
@@ -50,9 +50,7 @@ def read_body(run: Interpreter, node: ast.FunctionDef, caller: Frame | None) -> 
         _read_as_loop(run, node, caller, before)
 
 
-def _read_as_loop(
-    run: Interpreter, node: ast.FunctionDef, caller: Frame | None, before: Saved
-) -> None:
+def _read_as_loop(run: Context, node: ast.FunctionDef, caller: Frame | None, before: Saved) -> None:
     """Read a function as a loop; with its calls written out where it cannot be one."""
     try:
         with watched(run.tracer, Around.BRANCH):
@@ -65,7 +63,7 @@ def _read_as_loop(
         _read(run, node, caller)
 
 
-def _read(run: Interpreter, node: ast.FunctionDef, caller: Frame | None) -> None:
+def _read(run: Context, node: ast.FunctionDef, caller: Frame | None) -> None:
     made = written(run, node)
     own = run.tracer.frames[-1]
     own.body, own.reads = made.body, names_read(made)
@@ -89,7 +87,7 @@ def _read(run: Interpreter, node: ast.FunctionDef, caller: Frame | None) -> None
         caller.variables[error_of(flag)] = frame.variables.get(error_of(passed))
 
 
-def _handlers(run: Interpreter, caller: Frame) -> Handlers | None:
+def _handlers(run: Context, caller: Frame) -> Handlers | None:
     """All handlers around a call, the innermost ones first; None where its errors are refused."""
     every = [h for h in reversed(caller.attempts) if h.flags]
     statement = caller.statement
@@ -104,7 +102,7 @@ def _handlers(run: Interpreter, caller: Frame) -> Handlers | None:
     return Handlers(kinds, [flag for each in every for flag in each.flags])
 
 
-def _body(run: Interpreter, node: ast.FunctionDef, caught: tuple[str, ...]) -> list[ast.stmt]:
+def _body(run: Context, node: ast.FunctionDef, caught: tuple[str, ...]) -> list[ast.stmt]:
     """The statements of a function, without jumps."""
     node = written(run, node)
     if (node, caught) not in run.bodies:

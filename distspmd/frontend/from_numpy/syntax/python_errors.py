@@ -16,7 +16,7 @@ from distspmd.frontend.from_numpy.syntax.objects import class_of, is_own_class
 from distspmd.frontend.from_numpy.values import OwnArray, Tensor, View
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 _IMMUTABLE = (bool, int, float, complex, str, bytes, tuple, range, set, frozenset, type(None))
 """Classes of Python of which no part can be assigned to."""
@@ -42,7 +42,7 @@ def stand_in(value: Any) -> Any:
 
 
 def fail(
-    run: Interpreter, operation: Callable[..., Any], *operands: Any, otherwise: str = ""
+    run: Context, operation: Callable[..., Any], *operands: Any, otherwise: str = ""
 ) -> NoReturn:
     """Read no further: what the program does with some values, Python refuses.
 
@@ -63,7 +63,7 @@ def fail(
     run.tracer.refuse(otherwise or f"{operation.__name__} of these values is not covered")
 
 
-def check_item_of(run: Interpreter, base: Any, items: Any, value: Any) -> None:
+def check_item_of(run: Context, base: Any, items: Any, value: Any) -> None:
     """Refuse ``base[items] = value`` of what has no parts that can be assigned to."""
     is_all = items is Ellipsis or (isinstance(items, tuple) and not items)
     may_be_array = isinstance(base, View) and is_all
@@ -74,7 +74,7 @@ def check_item_of(run: Interpreter, base: Any, items: Any, value: Any) -> None:
         fail(run, _set_item, base, items, value)
 
 
-def check_attribute_of(run: Interpreter, base: Any, name: str, value: Any) -> None:
+def check_attribute_of(run: Context, base: Any, name: str, value: Any) -> None:
     """Refuse ``base.name = value`` of a value that has no attributes of its own in Python."""
     is_array = isinstance(base, Tensor | np.ndarray | RunList | RunTable | sympy.Basic)
     if is_array or isinstance(base, (*_IMMUTABLE, list, dict, np.generic)):
@@ -85,9 +85,7 @@ def _set_item(base: Any, items: Any, value: Any) -> None:
     base[items] = value
 
 
-def check_count(
-    run: Interpreter, values: Sequence[Any], targets: Sequence[Any], least: int
-) -> None:
+def check_count(run: Context, values: Sequence[Any], targets: Sequence[Any], least: int) -> None:
     """Refuse too few or too many values for the variables that they are assigned to.
 
     Args:

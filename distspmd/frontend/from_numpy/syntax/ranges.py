@@ -39,7 +39,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
 )
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
     from distspmd.frontend.from_numpy.tracer import Tracer
 
 
@@ -99,7 +99,7 @@ class Places:
         return bool(self.axes) and all(isinstance(a, range | SymbolicRange) for a in self.axes)
 
 
-def by_index(run: Interpreter, over: Any) -> tuple[Whole, Callable[[Whole], Any]] | None:
+def by_index(run: Context, over: Any) -> tuple[Whole, Callable[[Whole], Any]] | None:
     """How many values are iterated over, and the value at an index; None where these are listed."""
     tracer = run.tracer
     if isinstance(over, RunList):
@@ -201,7 +201,7 @@ def _progression(tracer: Tracer, values: Tensor) -> Callable[[Whole], Any] | Non
     return value_of
 
 
-def iterator_over(run: Interpreter, value: Any) -> Any:
+def iterator_over(run: Context, value: Any) -> Any:
     """What a loop goes through over an object that gives one value after the other."""
     from distspmd.frontend.from_numpy.library import steps as library
     from distspmd.frontend.from_numpy.syntax.calls import of_library
@@ -211,7 +211,7 @@ def iterator_over(run: Interpreter, value: Any) -> Any:
     return of_library(run, each, {"values": value})
 
 
-def iterated(run: Interpreter, over: Any) -> Any:
+def iterated(run: Context, over: Any) -> Any:
     """What is iterated over: of an object of the user's, what its ``__iter__`` gives."""
     if not objects.is_own(over) or isinstance(over, tuple | list | dict):
         return over
@@ -225,7 +225,7 @@ def iterated(run: Interpreter, over: Any) -> Any:
     return iterator_over(run, over) if found is over else found
 
 
-def static_values(interpreter: Interpreter, over: Any) -> Iterator[Any]:
+def static_values(interpreter: Context, over: Any) -> Iterator[Any]:
     """The values that are iterated over, if their number is known."""
     tracer, over = interpreter.tracer, iterated(interpreter, over)
     if isinstance(over, Enumerated):
@@ -251,7 +251,7 @@ def static_values(interpreter: Interpreter, over: Any) -> Iterator[Any]:
             tracer.fail(problem)
 
 
-def _given(interpreter: Interpreter, over: Generator | Iterator[Any]) -> Iterator[Any]:
+def _given(interpreter: Context, over: Generator | Iterator[Any]) -> Iterator[Any]:
     """The values of an iterator: of a generator each where it is asked for."""
     from distspmd.frontend.from_numpy.syntax import stepped
 
@@ -261,7 +261,7 @@ def _given(interpreter: Interpreter, over: Generator | Iterator[Any]) -> Iterato
     )
 
 
-def _static_places(interpreter: Interpreter, over: Places) -> Iterator[Any]:
+def _static_places(interpreter: Context, over: Places) -> Iterator[Any]:
     axes = [list(static_values(interpreter, axis)) for axis in over.axes]
     for index in itertools.product(*axes):
         if over.array is None:
@@ -272,7 +272,7 @@ def _static_places(interpreter: Interpreter, over: Places) -> Iterator[Any]:
             yield index, over.array[index]
 
 
-def map_ranges(interpreter: Interpreter, node: ast.expr) -> list[tuple[Any, Any, Any]] | None:
+def map_ranges(interpreter: Context, node: ast.expr) -> list[tuple[Any, Any, Any]] | None:
     """The ranges of ``dace.map[...]`` or ``distspmd.map[...]``; None for something else.
 
     A schedule of DaCe behind it, ``@ ScheduleType.GPU_Device``, is passed over, as Python does:

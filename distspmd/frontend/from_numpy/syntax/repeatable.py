@@ -11,13 +11,13 @@ import numpy as np
 from distspmd.runtime.calls.form import TODAY
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 _CLOCKS = ("now", "today", "utcnow")
 _DATES = (datetime.datetime, datetime.date)
 
 
-def check_repeatable(run: Interpreter, owner: Any, function: Any, name: str) -> None:
+def check_repeatable(run: Context, owner: Any, function: Any, name: str) -> None:
     """Refuse methods that give something else each time, but would be asked once."""
     if isinstance(owner, np.random.Generator | np.random.RandomState):
         run.tracer.refuse(

@@ -26,7 +26,7 @@ from distspmd.frontend.from_numpy.values import INT64, Tensor
 from distspmd.frontend.tensor_ir.statements import Block, Branch
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 PAIR = Row(tuple, (Leaf(np.dtype(np.int64), int), Leaf(np.dtype(np.int64), int)))
 
@@ -34,7 +34,7 @@ PAIR = Row(tuple, (Leaf(np.dtype(np.int64), int), Leaf(np.dtype(np.int64), int))
 # -- entries --------------------------------------------------------------------------------------
 
 
-def _look_up(run: Interpreter, own: RunDict, key: Any) -> tuple[Any, Any]:
+def _look_up(run: Context, own: RunDict, key: Any) -> tuple[Any, Any]:
     """Whether there is a key, and the place of its entry; any place where there is none."""
     tracer = run.tracer
     there = lists.equal_to(run, own.keys(), key)
@@ -46,13 +46,13 @@ def _look_up(run: Interpreter, own: RunDict, key: Any) -> tuple[Any, Any]:
     return Tensor((), np.dtype(bool), found.element, bool), place
 
 
-def _value_at(run: Interpreter, own: RunDict, place: Any) -> Any:
+def _value_at(run: Context, own: RunDict, place: Any) -> Any:
     """The value of an entry at a place that a search has found; any value where it found none."""
     inside = sympy.Max(0, sympy.Min(run.tracer.as_whole(place), sympy.sympify(own.room) - 1))
     return lists.element_at(run, own, lists.named_place(run.tracer, own, inside))[1]
 
 
-def _must_be_there(run: Interpreter, there: Any) -> None:
+def _must_be_there(run: Context, there: Any) -> None:
     if run.tracer.guarded:
         return  # what is read where it may not be is not used
     missing = run.call(np.logical_not, [there], {})
@@ -61,7 +61,7 @@ def _must_be_there(run: Interpreter, there: Any) -> None:
     checks.end_if(run, missing, "KeyError", what, can_go_on=can_go_on)
 
 
-def _default(run: Interpreter, own: RunDict) -> Any:
+def _default(run: Context, own: RunDict) -> Any:
     """What a missing entry is taken for; None where that is an error."""
     if issubclass(own.kind, Counter):
         return 0
@@ -74,7 +74,7 @@ def _default(run: Interpreter, own: RunDict) -> Any:
     return found
 
 
-def _put(run: Interpreter, own: RunDict, key: Any, value: Any, there: Any, place: Any) -> None:
+def _put(run: Context, own: RunDict, key: Any, value: Any, there: Any, place: Any) -> None:
     """Give an entry its value, or add it where the key is not there."""
     tracer = run.tracer
     if there is False:
@@ -97,7 +97,7 @@ def _put(run: Interpreter, own: RunDict, key: Any, value: Any, there: Any, place
 # -- what programs do with indices ----------------------------------------------------------------
 
 
-def read(run: Interpreter, own: RunList, items: Any) -> Any:
+def read(run: Context, own: RunList, items: Any) -> Any:
     """``own[items]``, of a list or a dictionary."""
     if not isinstance(own, RunDict):
         return lists.read(run, own, items)
@@ -112,7 +112,7 @@ def read(run: Interpreter, own: RunList, items: Any) -> Any:
     return _value_at(run, own, place)
 
 
-def write(run: Interpreter, own: RunList, items: Any, value: Any) -> None:
+def write(run: Context, own: RunList, items: Any, value: Any) -> None:
     """``own[items] = value``, of a list or a dictionary."""
     if not isinstance(own, RunDict):
         list_changes.write(run, own, items, value)
@@ -122,7 +122,7 @@ def write(run: Interpreter, own: RunList, items: Any, value: Any) -> None:
         _put(run, own, items, value, *_look_up(run, own, items))
 
 
-def augment(run: Interpreter, own: RunList, items: Any, op: ast.operator, value: Any) -> None:
+def augment(run: Context, own: RunList, items: Any, op: ast.operator, value: Any) -> None:
     """``own[items] op= value``, of a list or a dictionary."""
     if not isinstance(own, RunDict):
         list_changes.augment(run, own, items, op, value)
@@ -141,7 +141,7 @@ def augment(run: Interpreter, own: RunList, items: Any, op: ast.operator, value:
     _put(run, own, items, run.binary(op, old, value), there, place)
 
 
-def _or_default(run: Interpreter, own: RunDict, there: Any, place: Any, default: Any) -> Any:
+def _or_default(run: Context, own: RunDict, there: Any, place: Any, default: Any) -> Any:
     """The value of an entry, or a default in the type of values."""
     form = own.values().form
     if not isinstance(form, Leaf):
@@ -154,7 +154,7 @@ def _or_default(run: Interpreter, own: RunDict, there: Any, place: Any, default:
     return made if form.shape else Tensor((), made.dtype, made.element, form.weak)
 
 
-def delete(run: Interpreter, own: RunList, items: Any) -> None:
+def delete(run: Context, own: RunList, items: Any) -> None:
     """``del own[items]``, of a list or a dictionary."""
     if isinstance(own, RunDict):
         _pop(run, own, items)
@@ -165,9 +165,7 @@ def delete(run: Interpreter, own: RunList, items: Any) -> None:
 # -- methods --------------------------------------------------------------------------------------
 
 
-def call(
-    run: Interpreter, method: lists.ListMethod, arguments: Sequence[Any], keywords: Any
-) -> Any:
+def call(run: Context, method: lists.ListMethod, arguments: Sequence[Any], keywords: Any) -> Any:
     """What a method of a list or a dictionary gives.
 
     Raises:
@@ -186,7 +184,7 @@ def call(
     return handler(run, own, *arguments, **keywords)
 
 
-def _get(run: Interpreter, own: RunDict, key: Any, default: Any = None) -> Any:
+def _get(run: Context, own: RunDict, key: Any, default: Any = None) -> Any:
     """``own.get(key, default)``."""
     tracer = run.tracer
     if default is None:
@@ -206,7 +204,7 @@ def _get(run: Interpreter, own: RunDict, key: Any, default: Any = None) -> Any:
     return choose_type(holds, found, other, choose(tracer, holds, found, other))
 
 
-def _set_default(run: Interpreter, own: RunDict, key: Any, default: Any = None) -> Any:
+def _set_default(run: Context, own: RunDict, key: Any, default: Any = None) -> Any:
     """``own.setdefault(key, default)``."""
     if own.form is UNKNOWN:
         list_changes.append(run, own, (key, default))
@@ -226,7 +224,7 @@ def _set_default(run: Interpreter, own: RunDict, key: Any, default: Any = None) 
     return _value_at(run, own, choose(tracer, there, place, tracer.tensor(last)))
 
 
-def _pop(run: Interpreter, own: RunDict, key: Any, *default: Any) -> Any:
+def _pop(run: Context, own: RunDict, key: Any, *default: Any) -> Any:
     """``own.pop(key)``."""
     if default:
         run.tracer.refuse(
@@ -238,14 +236,14 @@ def _pop(run: Interpreter, own: RunDict, key: Any, *default: Any) -> Any:
     return list_changes.pop(run, own, place)[1]
 
 
-def _copy(run: Interpreter, own: RunDict) -> RunDict:
+def _copy(run: Context, own: RunDict) -> RunDict:
     made = lists.made_of_columns(run, own.kind, own.form, lists.columns_of(run.tracer, own))
     assert isinstance(made, RunDict)
     made.default = own.default
     return made
 
 
-def _update(run: Interpreter, own: RunDict, values: Any = (), **named: Any) -> None:
+def _update(run: Context, own: RunDict, values: Any = (), **named: Any) -> None:
     """``own.update(values)``, of a dictionary that is known, or pairs."""
     if issubclass(own.kind, Counter) or isinstance(values, RunList):
         run.tracer.refuse(
@@ -255,7 +253,7 @@ def _update(run: Interpreter, own: RunDict, values: Any = (), **named: Any) -> N
         write(run, own, key, value)
 
 
-def _most_common(run: Interpreter, own: RunDict, n: Any = None) -> RunList:
+def _most_common(run: Context, own: RunDict, n: Any = None) -> RunList:
     """``own.most_common(n)``: of equal counts those first that were met first."""
     tracer = run.tracer
     must_be_known(tracer, own)
@@ -267,12 +265,12 @@ def _most_common(run: Interpreter, own: RunDict, n: Any = None) -> RunList:
     return made if n is None else lists.read(run, made, slice(None, n))
 
 
-def _total(run: Interpreter, own: RunDict) -> Any:
+def _total(run: Context, own: RunDict) -> Any:
     return lists.total(run, own.values())
 
 
-def _known(name: str) -> Callable[[Interpreter, RunDict], RunList]:
-    def view(run: Interpreter, own: RunDict) -> RunList:
+def _known(name: str) -> Callable[[Context, RunDict], RunList]:
+    def view(run: Context, own: RunDict) -> RunList:
         must_be_known(run.tracer, own)
         found: RunList = getattr(own, name)()
         return found
@@ -299,7 +297,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
 # -- birth ----------------------------------------------------------------------------------------
 
 
-def of_pairs(run: Interpreter, site: Any, kind: type, pairs: Sequence[Any]) -> RunDict:
+def of_pairs(run: Context, site: Any, kind: type, pairs: Sequence[Any]) -> RunDict:
     """A dictionary of pairs, some keys of which are not known."""
     own = lists.empty(run, site, kind, 0)
     assert isinstance(own, RunDict)
@@ -308,7 +306,7 @@ def of_pairs(run: Interpreter, site: Any, kind: type, pairs: Sequence[Any]) -> R
     return own
 
 
-def counted(run: Interpreter, site: Any, values: Any) -> Any:
+def counted(run: Context, site: Any, values: Any) -> Any:
     """``Counter(values)``, of numbers that the run decides, in the order in which they are met."""
     tracer = run.tracer
     weak = None

@@ -19,7 +19,7 @@ from distspmd.frontend.from_numpy.syntax import list_changes, lists
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, number
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 _ARRAYS: dict[type[ast.operator], Callable[..., Any]] = {
     ast.BitOr: np.union1d,
@@ -42,13 +42,13 @@ def is_of_sets(op: ast.operator, *values: Any) -> bool:
     return every and type(op) in _ARRAYS and any(isinstance(v, RunList) for v in values)
 
 
-def combined(run: Interpreter, op: ast.operator, left: Any, right: Any) -> RunList:
+def combined(run: Context, op: ast.operator, left: Any, right: Any) -> RunList:
     """``left op right``."""
     found, form = _elements(run, op, left, right)
     return lists.made_of_columns(run, set, form, [found])
 
 
-def change(run: Interpreter, own: RunList, op: ast.operator, other: Any) -> None:
+def change(run: Context, own: RunList, op: ast.operator, other: Any) -> None:
     """``own op= other``."""
     found, form = _elements(run, op, own, other)
     adds = isinstance(op, ast.BitOr | ast.BitXor)
@@ -56,7 +56,7 @@ def change(run: Interpreter, own: RunList, op: ast.operator, other: Any) -> None
     list_changes.replace_elements(run, own, form, [found], more)
 
 
-def _elements(run: Interpreter, op: ast.operator, left: Any, right: Any) -> tuple[Any, Leaf]:
+def _elements(run: Context, op: ast.operator, left: Any, right: Any) -> tuple[Any, Leaf]:
     one, other = _numbers(run, left, right), _numbers(run, right, left)
     found = run.call(_ARRAYS[type(op)], [one, other], {})
     return found, Leaf(found.dtype, joined_weak(*map(_one, (one, other))))
@@ -67,7 +67,7 @@ def _one(values: Tensor) -> Tensor:
     return Tensor((), values.dtype, values.element, values.weak)
 
 
-def _numbers(run: Interpreter, values: Any, like: Any) -> Tensor:
+def _numbers(run: Context, values: Any, like: Any) -> Tensor:
     """The elements of a set as an array, with the type of Python that they have."""
     tracer = run.tracer
     if isinstance(values, RunList):
@@ -85,7 +85,7 @@ def _numbers(run: Interpreter, values: Any, like: Any) -> Tensor:
     return Tensor(table.shape, table.dtype, table.element, weak)
 
 
-def in_order(run: Interpreter, own: RunList) -> View:
+def in_order(run: Context, own: RunList) -> View:
     """The whole numbers of a set in the order in which Python iterates over them.
 
     Its table has room for the numbers below a power of two, which the number of elements gives at

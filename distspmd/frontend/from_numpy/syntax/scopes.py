@@ -63,7 +63,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
 from distspmd.runtime.calls.form import rebuilt
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 _NEUTRAL = {"add": 0, "multiply": 1, "bitwise_or": 0, "bitwise_xor": 0}
 
@@ -73,7 +73,7 @@ class NotStraight(Exception):
 
 
 def map_loop(
-    interpreter: Interpreter, node: ast.For, ranges: Sequence[tuple[Whole, Whole, Whole]]
+    interpreter: Context, node: ast.For, ranges: Sequence[tuple[Whole, Whole, Whole]]
 ) -> None:
     """Read a loop over a map."""
     tracer = interpreter.tracer
@@ -112,7 +112,7 @@ def map_loop(
 
 
 def _read(
-    interpreter: Interpreter, node: ast.For, names: list[str], parameters: Sequence[Parameter]
+    interpreter: Context, node: ast.For, names: list[str], parameters: Sequence[Parameter]
 ) -> None:
     """Read the body of a map, as one kernel where it is that."""
     tracer = interpreter.tracer
@@ -184,7 +184,7 @@ class Straight:
         unproved: indices of the element that is looked at, with lengths that they may not be below.
     """
 
-    interpreter: Interpreter
+    interpreter: Context
     parameters: Sequence[Parameter]
     places: Places
     written: list[_Written] = field(default_factory=list)

@@ -8,10 +8,10 @@ from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
-def change_outer(run: Interpreter, frame: Frame) -> None:
+def change_outer(run: Context, frame: Frame) -> None:
     """Give the variables that a function shares with others what they are now.
 
     The function around has them, and so have those that it defines and that are being read.

@@ -8,6 +8,7 @@ import itertools
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.syntax.cells import with_cells
 
 
@@ -119,7 +120,7 @@ INNER_CALLS = 2000
 """Calls by functions of themselves that are written out in a program, at most."""
 
 
-def count_inner_call(run: Any, function: Any, file: str, first_line: int) -> None:
+def count_inner_call(run: Context, function: Any, file: str, first_line: int) -> None:
     """Count the calls that functions make of themselves: what decides their end may be the run.
 
     Raises:

@@ -62,11 +62,11 @@ from distspmd.frontend.from_numpy.transcript import KnownError, told
 from distspmd.frontend.from_numpy.values import OwnArray, Tensor, View
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
 @statement(ast.Assign)
-def _assign(run: Interpreter, node: ast.Assign) -> None:
+def _assign(run: Context, node: ast.Assign) -> None:
     (first, *_) = node.targets
     name = name_in_source(node.value)
     if isinstance(first, ast.Name) and not first.id.startswith(TRIED):
@@ -98,14 +98,14 @@ def _is_pairwise(node: ast.Assign) -> bool:
     return both and not any(isinstance(part, ast.Starred) for part in ast.walk(node))
 
 
-def _caught(run: Interpreter) -> dict[str, Any]:
+def _caught(run: Context) -> dict[str, Any]:
     """The flags of the handlers around."""
     flags = [flag for each in run.tracer.frames[-1].attempts for flag in each.flags]
     return {flag: run.variables.get(flag) for flag in flags}
 
 
 def _may_have_failed(
-    run: Interpreter, node: ast.Assign | ast.AnnAssign, value: Any, before: Mapping[str, Any]
+    run: Context, node: ast.Assign | ast.AnnAssign, value: Any, before: Mapping[str, Any]
 ) -> bool:
     """Bind a value unless an error was caught while it was computed; False where none may be."""
     flags = [flag for flag, was in before.items() if run.variables[flag] is not was]
@@ -117,7 +117,7 @@ def _may_have_failed(
     return bool(flags)
 
 
-def _has_choice(run: Interpreter, node: ast.expr) -> bool:
+def _has_choice(run: Context, node: ast.expr) -> bool:
     """Whether one of two things is returned, by itself or in a tuple."""
     if isinstance(node, ast.Tuple):
         return any(isinstance(p, ast.IfExp) or _has_choice(run, p) for p in node.elts)
@@ -125,7 +125,7 @@ def _has_choice(run: Interpreter, node: ast.expr) -> bool:
     return isinstance(found, OneOf) and not may_be_unbound(found)
 
 
-def _held(run: Interpreter, node: ast.expr) -> Any:
+def _held(run: Context, node: ast.expr) -> Any:
     """What a variable stands for, or an attribute or entry of an object that is one."""
     if isinstance(node, ast.Name):
         return run.variables.get(node.id)
@@ -138,7 +138,7 @@ def _held(run: Interpreter, node: ast.expr) -> Any:
     return None
 
 
-def _returned(run: Interpreter, node: ast.expr) -> Any:
+def _returned(run: Context, node: ast.expr) -> Any:
     """What is returned: one of two things may be, which is not computed with."""
     if isinstance(node, ast.Tuple) and _has_choice(run, node):
         found: list[Any] = []
@@ -154,7 +154,7 @@ def _returned(run: Interpreter, node: ast.expr) -> Any:
 
 
 @statement(ast.AnnAssign)
-def _annotated(run: Interpreter, node: ast.AnnAssign) -> None:
+def _annotated(run: Context, node: ast.AnnAssign) -> None:
     if node.value is None:
         return
     name = node.target.id if isinstance(node.target, ast.Name) else None
@@ -166,7 +166,7 @@ def _annotated(run: Interpreter, node: ast.AnnAssign) -> None:
 
 
 @statement(ast.AugAssign)
-def _augmented(run: Interpreter, node: ast.AugAssign) -> None:
+def _augmented(run: Context, node: ast.AugAssign) -> None:
     target = node.target
     if isinstance(target, ast.Name):
         _augment_name(run, node, target)
@@ -186,7 +186,7 @@ def _augmented(run: Interpreter, node: ast.AugAssign) -> None:
     _in_place(run, part, node.op, run.value(node.value))
 
 
-def _augment_name(run: Interpreter, node: ast.AugAssign, target: ast.Name) -> None:
+def _augment_name(run: Context, node: ast.AugAssign, target: ast.Name) -> None:
     tracer = run.tracer
     old = run.present(ast.copy_location(ast.Name(target.id, ast.Load()), target))
     with tracer.named(target.id):
@@ -207,7 +207,7 @@ def _augment_name(run: Interpreter, node: ast.AugAssign, target: ast.Name) -> No
         run.bind(target, run.binary(node.op, old, new))
 
 
-def _changed(run: Interpreter, old: Any, op: ast.operator, new: Any) -> bool:
+def _changed(run: Context, old: Any, op: ast.operator, new: Any) -> bool:
     """Change an array or a list in place; False for what is bound anew."""
     if isinstance(old, OwnArray):
         return _changed_own(run, old, op, new)
@@ -238,7 +238,7 @@ def _changed(run: Interpreter, old: Any, op: ast.operator, new: Any) -> bool:
     return False
 
 
-def _changed_own(run: Interpreter, old: OwnArray, op: ast.operator, new: Any) -> bool:
+def _changed_own(run: Context, old: OwnArray, op: ast.operator, new: Any) -> bool:
     """Change an array of a user's class in place."""
     if matrices.change(run, old, op, new):
         return True
@@ -250,7 +250,7 @@ def _changed_own(run: Interpreter, old: OwnArray, op: ast.operator, new: Any) ->
     return True
 
 
-def _augment_part(run: Interpreter, node: ast.AugAssign, target: ast.Subscript) -> None:
+def _augment_part(run: Context, node: ast.AugAssign, target: ast.Subscript) -> None:
     tracer = run.tracer
     base = run.writable(target.value)
     items = run.subscript(target.slice)
@@ -294,7 +294,7 @@ def _augment_part(run: Interpreter, node: ast.AugAssign, target: ast.Subscript) 
 
 
 def _augment_part_of_object(
-    run: Interpreter, base: Any, items: Any, op: ast.operator, new: Any
+    run: Context, base: Any, items: Any, op: ast.operator, new: Any
 ) -> bool:
     if not objects.is_own(base) or isinstance(base, list | dict | OwnArray):
         return False
@@ -306,7 +306,7 @@ def _augment_part_of_object(
 
 
 def _in_place(
-    run: Interpreter, old: View, op: ast.operator, value: Any, *, is_element: bool = False
+    run: Context, old: View, op: ast.operator, value: Any, *, is_element: bool = False
 ) -> None:
     """``old op= value``, in the type of the old one.
 
@@ -327,7 +327,7 @@ def _in_place(
     tracer.assign(old, found)
 
 
-def _check_cast(run: Interpreter, op: ast.operator, found: Any, old: Any) -> None:
+def _check_cast(run: Context, op: ast.operator, found: Any, old: Any) -> None:
     """Refuse to change an array in place by numbers that its type does not hold, as NumPy does."""
     if not isinstance(found, Tensor) or not isinstance(old, Tensor):
         return
@@ -339,34 +339,34 @@ def _check_cast(run: Interpreter, op: ast.operator, found: Any, old: Any) -> Non
 
 
 @statement(ast.Expr)
-def _expression(run: Interpreter, node: ast.Expr) -> None:
+def _expression(run: Context, node: ast.Expr) -> None:
     if isinstance(node.value, ast.Constant):
         return
     run.value(node.value)
 
 
 @statement(ast.If)
-def _if(run: Interpreter, node: ast.If) -> None:
+def _if(run: Context, node: ast.If) -> None:
     branch(run, node)
 
 
 @statement(StoppedFor)
-def _for(run: Interpreter, node: StoppedFor) -> None:
+def _for(run: Context, node: StoppedFor) -> None:
     for_loop(run, node)
 
 
 @statement(Given)
-def _given(run: Interpreter, node: Given) -> None:
+def _given(run: Context, node: Given) -> None:
     generators.give_to_loop(run, node)
 
 
 @statement(StoppedWhile)
-def _while(run: Interpreter, node: StoppedWhile) -> None:
+def _while(run: Context, node: StoppedWhile) -> None:
     while_loop(run, node)
 
 
 @statement(ast.FunctionDef)
-def _define(run: Interpreter, node: ast.FunctionDef) -> None:
+def _define(run: Context, node: ast.FunctionDef) -> None:
     own = node.args
     names = [a.arg for a in (*own.posonlyargs, *own.args)]
     values = [run.value(d) for d in own.defaults]
@@ -380,7 +380,7 @@ def _define(run: Interpreter, node: ast.FunctionDef) -> None:
 
 
 @statement(ast.Assert)
-def _assert(run: Interpreter, node: ast.Assert) -> None:
+def _assert(run: Context, node: ast.Assert) -> None:
     found = lists.tested(run, run.value(node.test))
     known = run.truth(found)
     if known is None:
@@ -397,12 +397,12 @@ def _assert(run: Interpreter, node: ast.Assert) -> None:
 
 
 @statement(ast.Nonlocal)
-def _nonlocal(run: Interpreter, node: ast.Nonlocal) -> None:
+def _nonlocal(run: Context, node: ast.Nonlocal) -> None:
     run.tracer.frames[-1].of_outer |= {*node.names}
 
 
 @statement(ast.Global)
-def _of_others(run: Interpreter, node: ast.Global) -> None:
+def _of_others(run: Context, node: ast.Global) -> None:
     run.tracer.refuse(
         f"the program changes {', '.join(node.names)}, which is not its own: the change would be "
         "made once, when the program is read. Pass the value as an argument, and return it"
@@ -410,12 +410,12 @@ def _of_others(run: Interpreter, node: ast.Global) -> None:
 
 
 @statement(ast.Pass)
-def _pass(run: Interpreter, node: ast.stmt) -> None:
+def _pass(run: Context, node: ast.stmt) -> None:
     pass
 
 
 @statement(ast.Delete)
-def _delete(run: Interpreter, node: ast.Delete) -> None:
+def _delete(run: Context, node: ast.Delete) -> None:
     for target in node.targets:
         if isinstance(target, ast.Name):
             run.variables.pop(target.id, None)
@@ -441,7 +441,7 @@ def _delete(run: Interpreter, node: ast.Delete) -> None:
             run.tracer.fail(problem)
 
 
-def _delete_part_of_object(run: Interpreter, base: Any, items: Any) -> bool:
+def _delete_part_of_object(run: Context, base: Any, items: Any) -> bool:
     """``del base[items]`` of an object; what is no list or dictionary else has no parts to lose."""
     if isinstance(base, list | dict | deque):
         return False
@@ -451,7 +451,7 @@ def _delete_part_of_object(run: Interpreter, base: Any, items: Any) -> bool:
 
 
 @statement(ast.Import)
-def _import(run: Interpreter, node: ast.Import) -> None:
+def _import(run: Context, node: ast.Import) -> None:
     for alias in node.names:
         module = __import__(alias.name)
         if alias.asname:
@@ -461,7 +461,7 @@ def _import(run: Interpreter, node: ast.Import) -> None:
 
 
 @statement(ast.ImportFrom)
-def _import_from(run: Interpreter, node: ast.ImportFrom) -> None:
+def _import_from(run: Context, node: ast.ImportFrom) -> None:
     package = run.variables.get("__package__")
     module = importlib.import_module("." * node.level + (node.module or ""), package)
     for alias in node.names:
@@ -471,12 +471,12 @@ def _import_from(run: Interpreter, node: ast.ImportFrom) -> None:
 
 
 @statement(ast.Raise)
-def _raise(run: Interpreter, node: ast.Raise) -> None:
+def _raise(run: Context, node: ast.Raise) -> None:
     checks.add_raise(run, node)
 
 
 @statement(Attempt)
-def _attempt(run: Interpreter, node: Attempt) -> None:
+def _attempt(run: Context, node: Attempt) -> None:
     kinds = [kinds_of(run, handler) for handler in node.handlers]
     frame = run.tracer.frames[-1]
     own = Handlers(kinds, node.flags, run.tracer.block)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.library import steps as library
@@ -46,7 +47,7 @@ from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import Tensor, View
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 _OF = "_of"
 """The attribute with the generator, and its function."""
@@ -61,7 +62,7 @@ def is_steps(value: Any) -> bool:
     return isinstance(value, library.Steps)
 
 
-def as_steps(run: Interpreter, generator: Any) -> Any:
+def as_steps(run: Context, generator: Any) -> Any:
     """A generator that takes one step at a time, in the place of one that nothing has read.
 
     It gets the place of the other in all variables. None where there is none.
@@ -81,7 +82,7 @@ def as_steps(run: Interpreter, generator: Any) -> Any:
     return made
 
 
-def _made(run: Interpreter, generator: Generator) -> Any:
+def _made(run: Context, generator: Generator) -> Any:
     node = generator.node
     made = objects.new_object(run, library.Steps)
     arguments = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
@@ -98,14 +99,14 @@ def _made(run: Interpreter, generator: Generator) -> Any:
     return made
 
 
-def _function_of(run: Interpreter, node: ast.FunctionDef, first: int) -> Stepped:
+def _function_of(run: Context, node: ast.FunctionDef, first: int) -> Stepped:
     found: Stepped | None = run.stepped.get((node, first))
     if found is None:
         run.stepped[node, first] = found = stepped(node, first)
     return found
 
 
-def _is_known_now(run: Interpreter, node: ast.expr, known: Any) -> bool:
+def _is_known_now(run: Context, node: ast.expr, known: Any) -> bool:
     """Whether nothing that happens before the first step changes what an expression gives."""
     if not any(isinstance(part, ast.BinOp | ast.UnaryOp) for part in ast.walk(node)):
         return True
@@ -120,7 +121,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _called(
-    run: Interpreter, generator: Generator, node: ast.FunctionDef, steps: Any, how: tuple[Any, Any]
+    run: Context, generator: Generator, node: ast.FunctionDef, steps: Any, how: tuple[Any, Any]
 ) -> Any:
     """What a function of the generator gives: a step, or what is done before the first one."""
     given = {STEPS: steps, STRICT: how[0], DEFAULT: how[1], ITERATOR: library.iterator_of}
@@ -138,7 +139,7 @@ class EndByRun(CannotRoll):
     """The run decides how many values a generator gives."""
 
 
-def values_of(run: Interpreter, steps: Any) -> Iterator[Any]:
+def values_of(run: Context, steps: Any) -> Iterator[Any]:
     """The values of a generator, one step at a time, as long as it is known that there is one.
 
     Raises:
@@ -157,14 +158,14 @@ def values_of(run: Interpreter, steps: Any) -> Iterator[Any]:
 
 
 @function(library.take_step)
-def take_step(run: Any, steps: Any, strict: Any, default: Any) -> Any:
+def take_step(run: Context, steps: Any, strict: Any, default: Any) -> Any:
     """The next value of a generator."""
     generator, node = vars(steps)[_OF]
     return _called(run, generator, node, steps, (strict, default))
 
 
 @function(library.iterator_of)
-def _iterator_of(run: Any, values: Any) -> Any:
+def _iterator_of(run: Context, values: Any) -> Any:
     """The iterator of a loop in a generator."""
     steps = as_steps(run, values)
     if steps is not None:
@@ -185,7 +186,7 @@ def _iterator_of(run: Any, values: Any) -> Any:
     return run.call(library.Elements, [values], {})
 
 
-def kept(run: Interpreter, name: str, value: Any) -> Any:
+def kept(run: Context, name: str, value: Any) -> Any:
     """What a variable stands for that is assigned a generator, or an iterator."""
     if objects.is_own(value):
         return value
@@ -198,7 +199,7 @@ def kept(run: Interpreter, name: str, value: Any) -> Any:
     return value if steps is None else steps
 
 
-def is_kept_whole(run: Interpreter, name: str) -> bool:
+def is_kept_whole(run: Context, name: str) -> bool:
     """Whether a variable with a generator is read once, by a loop or by what reads it to its end.
 
     Such a generator is put into the loop.
@@ -233,7 +234,7 @@ def _asks(around: ast.AST) -> bool:
     return isinstance(around, ast.Attribute)
 
 
-def next_of(run: Interpreter, values: Any, *default: Any) -> Any:
+def next_of(run: Context, values: Any, *default: Any) -> Any:
     """``next(values)`` of an object with a method ``__next__``."""
     if is_steps(values):
         strict = not default
@@ -243,7 +244,7 @@ def next_of(run: Interpreter, values: Any, *default: Any) -> Any:
     return objects.required(run, "next", next, values)
 
 
-def beside(run: Interpreter, values: tuple[Any, ...], counted: list[Any]) -> Any:
+def beside(run: Context, values: tuple[Any, ...], counted: list[Any]) -> Any:
     """``zip(...)`` of which one part at least is a generator; None where these have no steps.
 
     Args:

@@ -21,7 +21,7 @@ from distspmd.frontend.from_numpy.syntax import list_changes, lists
 from distspmd.frontend.from_numpy.values import Tensor
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class RowMethod:
 CHANGING = frozenset(["append", "extend"])
 
 
-def made_of(run: Interpreter, site: Any, values: Sequence[Any]) -> Any:
+def made_of(run: Context, site: Any, values: Sequence[Any]) -> Any:
     """A table of lists that are empty yet; None for other values."""
     if not values or any(_has_elements(v) for v in values):
         return None
@@ -49,7 +49,7 @@ def _has_elements(value: Any) -> bool:
     return type(value) is not list or len(value) > 0
 
 
-def read(run: Interpreter, table: RunTable, items: Any) -> RunList:
+def read(run: Context, table: RunTable, items: Any) -> RunList:
     """``table[items]``, as it is now."""
     tracer = run.tracer
     if isinstance(items, slice | tuple):
@@ -68,13 +68,13 @@ def read(run: Interpreter, table: RunTable, items: Any) -> RunList:
     return made
 
 
-def rows_of(run: Interpreter, table: RunTable) -> Iterator[RunList]:
+def rows_of(run: Context, table: RunTable) -> Iterator[RunList]:
     """All lists of a table, as they are now."""
     for n in range(table.rows):
         yield read(run, table, n)
 
 
-def call(run: Interpreter, method: RowMethod, arguments: Sequence[Any]) -> None:
+def call(run: Context, method: RowMethod, arguments: Sequence[Any]) -> None:
     """``table[index].append(value)``, or ``extend``."""
     tracer = run.tracer
     place = index_in(tracer, tracer.as_whole(method.index), method.table.rows)

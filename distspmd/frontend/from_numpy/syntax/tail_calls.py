@@ -15,8 +15,8 @@ from distspmd.frontend.from_numpy.syntax import stacked_calls
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, is_read_unbound
 
 if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.context import Context
     from distspmd.frontend.from_numpy.frames import Frame
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
 
 
 DEEPEST = 60
@@ -43,7 +43,7 @@ class _NoTailCall(Exception):
     """A call by a function of itself is not the last that it does."""
 
 
-def check_end(run: Interpreter, node: ast.FunctionDef) -> None:
+def check_end(run: Context, node: ast.FunctionDef) -> None:
     """Let a function become a loop that calls itself in a branch which the run decides.
 
     Args:
@@ -74,7 +74,7 @@ def check_end(run: Interpreter, node: ast.FunctionDef) -> None:
         raise AsLoop(first)
 
 
-def written(run: Interpreter, node: ast.FunctionDef) -> ast.FunctionDef:
+def written(run: Context, node: ast.FunctionDef) -> ast.FunctionDef:
     """The syntax by which a function is read."""
     return run.as_loops.get(run.tracer.frames[-1].place, node)
 

@@ -28,7 +28,7 @@ from distspmd.frontend.from_numpy.values import INT64, Tensor, View, number, vie
 from distspmd.frontend.tensor_ir.statements import Block
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Texts:
     texts: tuple[str, ...]
 
 
-def join_texts(run: Interpreter, name: str, ways: Sequence[str], blocks: Sequence[Block]) -> Text:
+def join_texts(run: Context, name: str, ways: Sequence[str], blocks: Sequence[Block]) -> Text:
     """A text that is one of two, by the way that was taken."""
     tracer = run.tracer
     if all(map(letters.is_spelled, ways)) and None in map(texts_of, ways):
@@ -78,7 +78,7 @@ def _kept(tracer: Tracer, value: Any) -> Any:
 # -- loops ----------------------------------------------------------------------------------------
 
 
-def read_again_with(run: Interpreter, name: str, before: Any, now: Any) -> None:
+def read_again_with(run: Context, name: str, before: Any, now: Any) -> None:
     """Let a loop carry a text, if that is what a variable is.
 
     Raises:
@@ -100,7 +100,7 @@ def place_of_text(tracer: Tracer, name: str, before: str, kind: Texts) -> Text:
     return Text.of([Choice(place, kind.texts)])
 
 
-def moves_of_text(run: Interpreter, name: str, place: Text, now: Any) -> list[tuple[Any, Any]]:
+def moves_of_text(run: Context, name: str, place: Text, now: Any) -> list[tuple[Any, Any]]:
     """What a loop moves of a text behind an iteration: its number, or its letters.
 
     Raises:

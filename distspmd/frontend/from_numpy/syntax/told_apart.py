@@ -32,7 +32,7 @@ from distspmd.frontend.from_numpy.texts import Choice, Text, known_choice
 from distspmd.frontend.from_numpy.transcript import Refusal
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 DEEPEST = 6
 """Choices that are told apart for one statement, at most."""
@@ -78,7 +78,7 @@ class ReadsEntry(Refusal):
         self.node, self.keys, self.values, self.key = node, keys, values, key
 
 
-def refuse(run: Interpreter, choice: Undecided) -> NoReturn:
+def refuse(run: Context, choice: Undecided) -> NoReturn:
     """Refuse to compute with one of several things, unless a statement around tells them apart.
 
     Raises:
@@ -91,7 +91,7 @@ def refuse(run: Interpreter, choice: Undecided) -> NoReturn:
 
 
 def look_for_entry(
-    run: Interpreter, node: ast.Subscript, base: Any, key: Any, *, is_written: bool = False
+    run: Context, node: ast.Subscript, base: Any, key: Any, *, is_written: bool = False
 ) -> None:
     """Let a statement be read once for each entry of a known list or dictionary of functions, say.
 
@@ -127,7 +127,7 @@ def look_for_entry(
         raise ReadsEntry(run.tracer.message(told), node, keys, values, key)
 
 
-def look_for_text(run: Interpreter, node: ast.Subscript, base: Any, key: Any) -> None:
+def look_for_text(run: Context, node: ast.Subscript, base: Any, key: Any) -> None:
     """The same of an entry that is written, by a key that is one of several texts."""
     if isinstance(key, Text):
         look_for_entry(run, node, base, key, is_written=True)
@@ -155,7 +155,7 @@ def _holds_others(base: Any) -> bool:
     return bool(base) and all(callable(v) or objects.is_own(v) for v in values)
 
 
-def _may_change(run: Interpreter, part: ast.AST) -> bool:
+def _may_change(run: Context, part: ast.AST) -> bool:
     """Whether a part of a key may change something: a call of what is not Python's or NumPy's."""
     if not isinstance(part, ast.Call):
         return isinstance(part, ast.NamedExpr)
@@ -166,7 +166,7 @@ def _may_change(run: Interpreter, part: ast.AST) -> bool:
     return known is not np and known is not math
 
 
-def read(run: Interpreter, node: ast.stmt, by: Callable[[Any, Any], None]) -> None:
+def read(run: Context, node: ast.stmt, by: Callable[[Any, Any], None]) -> None:
     """Read a statement; once for each of two things, if it computes with one that is either.
 
     Args:
@@ -222,7 +222,7 @@ def _by_keys(node: ast.stmt, entry: ReadsEntry) -> list[ast.stmt]:
     return [ast.Assign([ast.Name(KEY, ast.Store())], given), *chain]
 
 
-def _names_of(run: Interpreter, node: ast.stmt, choice: Choice) -> list[str]:
+def _names_of(run: Context, node: ast.stmt, choice: Choice) -> list[str]:
     """The variables of a statement that are one of several texts."""
     names, _ = run.names_of_statements[node]
     found = {name: known_choice(run.variables.get(name)) for name in names}
@@ -240,7 +240,7 @@ def _by_texts(node: ast.stmt, names: Sequence[str], texts: Sequence[str]) -> lis
     return chain
 
 
-def _may_be_told_apart(run: Interpreter, node: ast.stmt) -> bool:
+def _may_be_told_apart(run: Context, node: ast.stmt) -> bool:
     """Whether a statement reads what may be one of several things."""
     found = run.names_of_statements.get(node)
     if found is None:

@@ -15,7 +15,7 @@ from distspmd.frontend.from_numpy.syntax.ranges import Enumerated, Zipped, by_in
 from distspmd.frontend.tensor_ir.whole_numbers import add
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 END = object()
 """What stands behind the last value."""
@@ -46,7 +46,7 @@ def of_known(values: list[Any]) -> Turns:
     return Turns(lambda place: values[place] if place < len(values) else END)
 
 
-def turns_of(run: Interpreter, over: Any) -> Turns:
+def turns_of(run: Context, over: Any) -> Turns:
     """What a loop over something goes through."""
     if isinstance(over, list):
         return of_known(over)
@@ -79,7 +79,7 @@ def _beside(parts: list[Turns], place: int) -> Any:
     return tuple(found) if parts else END
 
 
-def _of_one_length(run: Interpreter, over: Any) -> Turns:
+def _of_one_length(run: Context, over: Any) -> Turns:
     """The values of a dictionary, set or deque, which keeps its length."""
     first = list(over)
     kind = "dictionary" if not isinstance(over, set | deque) else type(over).__name__

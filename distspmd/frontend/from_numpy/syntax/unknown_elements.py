@@ -16,10 +16,10 @@ from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
 from distspmd.frontend.tensor_ir.statements import Block
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
-def look_into(run: Interpreter, node: ast.stmt) -> None:
+def look_into(run: Context, node: ast.stmt) -> None:
     """Read the blocks of a statement for what lists get in them; nothing of it is kept."""
     if not isinstance(node, ast.If | ast.While | ast.For):
         return

@@ -14,7 +14,7 @@ from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.whole_numbers import same
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
 # -- states of the reading ------------------------------------------------------------------------
@@ -34,7 +34,7 @@ class Saved:
     aliases: list[Any]
 
     @classmethod
-    def of(cls, interpreter: Interpreter) -> Saved:
+    def of(cls, interpreter: Context) -> Saved:
         """What there is now."""
         tracer = interpreter.tracer
         return cls(
@@ -48,7 +48,7 @@ class Saved:
             list(tracer.aliases),
         )
 
-    def restore(self, interpreter: Interpreter) -> None:
+    def restore(self, interpreter: Context) -> None:
         """Put it back."""
         tracer = interpreter.tracer
         interpreter.variables.clear()

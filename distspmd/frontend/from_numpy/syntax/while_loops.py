@@ -22,10 +22,10 @@ from distspmd.frontend.from_numpy.transcript import UNROLLED, CannotRoll, Refusa
 from distspmd.frontend.tensor_ir.statements import Block, Loop, SetSymbol
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.context import Context
 
 
-def _goes_on(interpreter: Interpreter, node: StoppedWhile) -> bool | None:
+def _goes_on(interpreter: Context, node: StoppedWhile) -> bool | None:
     """Whether another iteration follows; None if that is not known."""
     known = interpreter.truth(interpreter.value(node.test))
     flags = [interpreter.truth(interpreter.variables.get(s, False)) for s in node.stops]
@@ -34,7 +34,7 @@ def _goes_on(interpreter: Interpreter, node: StoppedWhile) -> bool | None:
     return known and True not in flags
 
 
-def _is_written_out(interpreter: Interpreter, node: StoppedWhile) -> bool:
+def _is_written_out(interpreter: Context, node: StoppedWhile) -> bool:
     """Read the iterations of a loop one by one, if it is known of each that it follows."""
     for _ in range(TRIED):
         goes_on = _goes_on(interpreter, node)
@@ -44,7 +44,7 @@ def _is_written_out(interpreter: Interpreter, node: StoppedWhile) -> bool:
     return False
 
 
-def while_loop(interpreter: Interpreter, node: StoppedWhile) -> None:
+def while_loop(interpreter: Context, node: StoppedWhile) -> None:
     """``while``."""
     tracer = interpreter.tracer
     if tracer.straight is not None:
@@ -79,7 +79,7 @@ def while_loop(interpreter: Interpreter, node: StoppedWhile) -> None:
     )
 
 
-def _tried(interpreter: Interpreter, node: StoppedWhile) -> CannotRoll | None:
+def _tried(interpreter: Context, node: StoppedWhile) -> CannotRoll | None:
     """Read a loop as one, or written out where that is refused; or why it cannot be one."""
     saved = Saved.of(interpreter)
     try:
@@ -98,7 +98,7 @@ def _tried(interpreter: Interpreter, node: StoppedWhile) -> CannotRoll | None:
     return None
 
 
-def _peeled_while(interpreter: Interpreter, node: StoppedWhile, why: str) -> None:
+def _peeled_while(interpreter: Context, node: StoppedWhile, why: str) -> None:
     """Read the first iteration by itself: ``if test: body``, and in it the loop over the others."""
     stopped = StoppedWhile(node.test, node.body, stops=node.stops, why_rest=why)
     body = continued(node.body, _unless_ended(node, stopped), node.stops)
@@ -113,7 +113,7 @@ def _unless_ended(node: StoppedWhile, rest: ast.stmt) -> ast.stmt:
     return ast.fix_missing_locations(ast.copy_location(rest, node))
 
 
-def _rolled_while(interpreter: Interpreter, node: StoppedWhile) -> None:
+def _rolled_while(interpreter: Context, node: StoppedWhile) -> None:
     tracer = interpreter.tracer
     saved = Saved.of(interpreter)
 
@@ -156,7 +156,7 @@ def _rolled_while(interpreter: Interpreter, node: StoppedWhile) -> None:
         carried.after_none(interpreter, loop, saved.variables)
 
 
-def _test(interpreter: Interpreter, node: ast.expr, before: str | None) -> tuple[str, bool | None]:
+def _test(interpreter: Context, node: ast.expr, before: str | None) -> tuple[str, bool | None]:
     """The condition of a ``while`` as text, which ends in the same symbols as before."""
     tracer = interpreter.tracer
     value = tested(interpreter, interpreter.value(node))
