@@ -21,6 +21,7 @@ import sympy
 from distspmd.expressions.ir import Load
 from distspmd.frontend.from_numpy.asked import ask
 from distspmd.frontend.from_numpy.complex_parts import apply_imag
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import OTHERWISE, function, is_of_scipy
 from distspmd.frontend.from_numpy.host.blocks import emit_call
 from distspmd.frontend.from_numpy.host.scipy_signatures import terms_by_signature
@@ -55,7 +56,7 @@ _MOST_PICKLED = 1000
 
 
 @function(OTHERWISE)
-def _ask_for(run: Any, called: Any, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
+def _ask_for(run: Context, called: Any, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
     """What a function of a library gives of arrays of the run.
 
     Raises:
@@ -80,7 +81,7 @@ class _IsList(Exception):
 class Question:
     """A question that is being made, and the tensors that it names."""
 
-    def __init__(self, run: Any) -> None:
+    def __init__(self, run: Context) -> None:
         self.run = run
         self.data: list[Tensor] = []
 
@@ -346,14 +347,14 @@ def _name_of(tree: Any) -> str:
 
 
 @function(of_held.recorded)
-def _recorded(run: Any, names: Sequence[str], values: Sequence[Any]) -> Any:
+def _recorded(run: Context, names: Sequence[str], values: Sequence[Any]) -> Any:
     made = objects.new_object(run, of_held.Record)
     vars(made).update(zip(names, values, strict=True))
     return made
 
 
 @function(of_held.attribute_of)
-def _attribute_of(run: Any, held: Held, name: str) -> Any:
+def _attribute_of(run: Context, held: Held, name: str) -> Any:
     question = Question(run)
     tree = {"get": [question.tree(held), name]}
     if name.startswith("__") or not _has(question, tree):
@@ -382,7 +383,7 @@ def _probed(question: Question, tree: Any) -> Any:
 
 
 @function(sparse.stored_part)
-def _stored_part(run: Any, matrix: Sparse, name: str) -> Any:
+def _stored_part(run: Context, matrix: Sparse, name: str) -> Any:
     """What SciPy stores of a matrix that was made of an array, or of entries."""
     if name not in ("nnz", "data", "indices", "indptr", "row", "col") or not matrix.is_given:
         run.tracer.refuse(
@@ -401,14 +402,14 @@ def _stored_part(run: Any, matrix: Sparse, name: str) -> Any:
 
 
 @function(of_held.result_of)
-def _result_of(run: Any, held: Held, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
+def _result_of(run: Context, held: Held, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
     question = Question(run)
     parts = [question.tree(held), [question.tree(v) for v in given]]
     return question.ask({"call": [*parts, {k: question.tree(v) for k, v in named.items()}]})
 
 
 @function(of_held.operated)
-def _operated(run: Any, name: str, *operands: Any) -> Any:
+def _operated(run: Context, name: str, *operands: Any) -> Any:
     question = Question(run)
     return question.ask({"operator": [name, *(question.tree(v) for v in operands)]})
 

@@ -11,6 +11,7 @@ import numpy as np
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.arithmetic import converted
 from distspmd.frontend.from_numpy.asked import ask
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.asking import Question
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.library import conversations
@@ -49,7 +50,7 @@ class Talk:
 
 @function(conversations.begun)
 def _begun(
-    run: Any,
+    run: Context,
     called: str,
     given: Sequence[Any],
     named: Mapping[str, Any],
@@ -79,14 +80,14 @@ def _begun(
     return Talk(name, size, dtype, shapes, tuple(map(tuple, results)), found)
 
 
-def _known(run: Any, shape: Sequence[Any]) -> list[int]:
+def _known(run: Context, shape: Sequence[Any]) -> list[int]:
     if not all(isinstance(n, int) for n in shape):
         run.tracer.refuse("a solver of a library gets values of a size that is not known")
     return list(shape)
 
 
 def _asked(
-    run: Any,
+    run: Context,
     name: str,
     told: Mapping[str, Any],
     data: Sequence[Tensor],
@@ -99,12 +100,12 @@ def _asked(
 
 
 @function(conversations.next_of)
-def _next_of(run: Any, talk: Talk) -> Any:
+def _next_of(run: Context, talk: Talk) -> Any:
     return talk.first
 
 
 @function(conversations.replied)
-def _replied(run: Any, talk: Talk, number: int, value: Any) -> Any:
+def _replied(run: Context, talk: Talk, number: int, value: Any) -> Any:
     tensor = run.tracer.tensor(value)
     shape = talk.values[number]
     if tuple(tensor.shape) != shape and size_of(tensor.shape) != size_of(shape):
@@ -119,7 +120,7 @@ def _replied(run: Any, talk: Talk, number: int, value: Any) -> Any:
 
 
 @function(conversations.ended)
-def _ended(run: Any, talk: Talk) -> Any:
+def _ended(run: Context, talk: Talk) -> Any:
     """The parts of the result: a number, or a tuple where there are several."""
     told = {
         "talk": "end",

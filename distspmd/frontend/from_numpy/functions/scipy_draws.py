@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.random_numbers import global_stream, make_stream
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, named
 
@@ -34,7 +35,7 @@ _DISCRETE = {
 
 
 @named("scipy.stats", "rvs", always=True)
-def _rvs(run: Any, distribution: Any, *given: Any, **options: Any) -> Any:
+def _rvs(run: Context, distribution: Any, *given: Any, **options: Any) -> Any:
     """``distribution.rvs(shape, loc, scale, size, random_state)``."""
     inner = getattr(distribution, "dist", None)
     if inner is not None:  # with parameters of its own

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.functions.written_out import written_out_in
 from distspmd.frontend.from_numpy.kinds import has_data
@@ -228,7 +229,7 @@ def _convolve2d(
 
 
 @function(ranks_of_neighbours.window_of)
-def _window_of(run: Any, size: Any, footprint: Any, count: Any) -> Any:
+def _window_of(run: Context, size: Any, footprint: Any, count: Any) -> Any:
     if has_data([size, footprint]):
         run.tracer.refuse("a size or a footprint that is not known before the run")
     return ranks_of_neighbours.window_of(size, footprint, count)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions import linalg
 from distspmd.frontend.from_numpy.functions.lapack_calls import (
     SINGULAR,
@@ -19,14 +20,14 @@ from distspmd.frontend.from_numpy.values import Tensor
 _SCIPY = "scipy.linalg"
 
 
-def _one(run: Any, value: Any, name: str, *, square: bool = True) -> Tensor:
+def _one(run: Context, value: Any, name: str, *, square: bool = True) -> Tensor:
     found = matrices(run, value, name, square=square)
     if found.ndim != 2:
         run.tracer.refuse(f"{name} of a stack of matrices; call it for each of them")
     return found
 
 
-def _plain(run: Any, name: str, options: dict[str, Any], known: tuple[str, ...]) -> None:
+def _plain(run: Context, name: str, options: dict[str, Any], known: tuple[str, ...]) -> None:
     """Options that change no values may be given; others may not."""
     for key in ("overwrite_a", "overwrite_b", "check_finite", "overwrite_ab", "lapack_driver"):
         options.pop(key, None)
@@ -36,7 +37,7 @@ def _plain(run: Any, name: str, options: dict[str, Any], known: tuple[str, ...])
 
 
 def _sided(
-    run: Any, function: str, operands: list[Tensor], b: Any, options: str, error: str
+    run: Context, function: str, operands: list[Tensor], b: Any, options: str, error: str
 ) -> Any:
     """A function with one or several right-hand sides."""
     tracer = run.tracer
@@ -60,7 +61,7 @@ def _sided(
 
 @named(_SCIPY, "solve_triangular")
 def _solve_triangular(
-    run: Any,
+    run: Context,
     a: Any,
     b: Any,
     trans: Any = 0,
@@ -77,7 +78,7 @@ def _solve_triangular(
 
 
 @named(_SCIPY, "solve")
-def _solve(run: Any, a: Any, b: Any, **options: Any) -> Any:
+def _solve(run: Context, a: Any, b: Any, **options: Any) -> Any:
     options.pop("assume_a", None)
     _plain(run, "scipy.linalg.solve", options, ())
     matrix = _one(run, a, "scipy.linalg.solve")
@@ -85,19 +86,19 @@ def _solve(run: Any, a: Any, b: Any, **options: Any) -> Any:
 
 
 @named(_SCIPY, "cholesky")
-def _cholesky(run: Any, a: Any, lower: bool = False, **options: Any) -> Any:
+def _cholesky(run: Context, a: Any, lower: bool = False, **options: Any) -> Any:
     _plain(run, "scipy.linalg.cholesky", options, ())
     return linalg.cholesky(run, _one(run, a, "scipy.linalg.cholesky"), upper=not lower)
 
 
 @named(_SCIPY, "cho_factor")
-def _cho_factor(run: Any, a: Any, lower: bool = False, **options: Any) -> Any:
+def _cho_factor(run: Context, a: Any, lower: bool = False, **options: Any) -> Any:
     """The other triangle is zero here; SciPy leaves in it what was there."""
     return _cholesky(run, a, lower, **options), lower
 
 
 @named(_SCIPY, "cho_solve")
-def _cho_solve(run: Any, c_and_lower: Any, b: Any, **options: Any) -> Any:
+def _cho_solve(run: Context, c_and_lower: Any, b: Any, **options: Any) -> Any:
     _plain(run, "cho_solve", options, ())
     factor, lower = c_and_lower
     part = "'L'" if lower else "'U'"
@@ -105,7 +106,7 @@ def _cho_solve(run: Any, c_and_lower: Any, b: Any, **options: Any) -> Any:
 
 
 @named(_SCIPY, "lu_factor")
-def _lu_factor(run: Any, a: Any, **options: Any) -> Any:
+def _lu_factor(run: Context, a: Any, **options: Any) -> Any:
     _plain(run, "lu_factor", options, ())
     matrix = _one(run, a, "scipy.linalg.lu_factor", square=False)
     kind, (m, n) = inexact(run, matrix), matrix.shape
@@ -115,7 +116,7 @@ def _lu_factor(run: Any, a: Any, **options: Any) -> Any:
 
 
 @named(_SCIPY, "lu_solve")
-def _lu_solve(run: Any, lu_and_piv: Any, b: Any, trans: Any = 0, **options: Any) -> Any:
+def _lu_solve(run: Context, lu_and_piv: Any, b: Any, trans: Any = 0, **options: Any) -> Any:
     _plain(run, "lu_solve", options, ())
     factors = [run.tracer.tensor(v) for v in lu_and_piv]
     turned = {0: "'N'", 1: "'T'", 2: "'C'"}[trans]
@@ -123,6 +124,6 @@ def _lu_solve(run: Any, lu_and_piv: Any, b: Any, trans: Any = 0, **options: Any)
 
 
 @named(_SCIPY, "inv")
-def _inv(run: Any, a: Any, **options: Any) -> Any:
+def _inv(run: Context, a: Any, **options: Any) -> Any:
     _plain(run, "scipy.linalg.inv", options, ())
     return linalg.inverse(run, a)

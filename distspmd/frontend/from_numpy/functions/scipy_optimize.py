@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import named
 from distspmd.frontend.from_numpy.library import asked_solvers
 from distspmd.frontend.from_numpy.syntax.calls import Closure
@@ -12,14 +13,14 @@ from distspmd.frontend.from_numpy.syntax.calls import Closure
 
 @named("scipy.optimize", "curve_fit")
 def _curve_fit(
-    run: Any, f: Any, xdata: Any, ydata: Any, p0: Any = None, *given: Any, **options: Any
+    run: Context, f: Any, xdata: Any, ydata: Any, p0: Any = None, *given: Any, **options: Any
 ) -> Any:
     if p0 is None:
         p0 = len(parameters_of(run, f)) - 1
     return run.call(asked_solvers.fitted, [f, xdata, ydata, p0, *given], options)
 
 
-def parameters_of(run: Any, f: Any) -> list[str]:
+def parameters_of(run: Context, f: Any) -> list[str]:
     """The names of what a function takes, each by its place.
 
     Raises:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import named
 from distspmd.frontend.from_numpy.functions.written_out import written_out_in
 
@@ -18,7 +19,7 @@ from distspmd.frontend.from_numpy.functions.written_out import written_out_in
 def _like(called: Any, *options: str) -> Any:
     """A function of SciPy that NumPy has; options that change no values may be given."""
 
-    def handler(run: Any, *given: Any, **keywords: Any) -> Any:
+    def handler(run: Context, *given: Any, **keywords: Any) -> Any:
         kept = {key: value for key, value in keywords.items() if key not in options}
         return run.call(called, list(given), kept)
 

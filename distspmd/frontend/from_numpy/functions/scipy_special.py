@@ -8,6 +8,7 @@ import numpy as np
 
 from distspmd.expressions.ir import apply
 from distspmd.frontend.from_numpy.arithmetic import converted
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import named
 from distspmd.frontend.from_numpy.functions.written_out import written_out_in
 from distspmd.frontend.from_numpy.values import Tensor
@@ -17,7 +18,7 @@ def _elementwise(name: str, operation: str) -> None:
     """Add a function of elements that is an operation."""
 
     @named("scipy.special", name)
-    def handler(run: Any, x: Any) -> Tensor:
+    def handler(run: Context, x: Any) -> Tensor:
         tensor = run.tracer.tensor(x)
         kind = tensor.dtype if tensor.dtype == np.float32 else np.dtype(np.float64)
         if tensor.dtype.kind == "c":

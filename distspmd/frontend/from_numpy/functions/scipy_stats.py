@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.registry import CALLED, OTHERWISE, named
 from distspmd.frontend.from_numpy.host.scipy_signatures import OF_DISTRIBUTIONS
 from distspmd.frontend.from_numpy.kinds import has_data
 
 
 @named("scipy.stats", CALLED)
-def _frozen(run: Any, distribution: Any, *given: Any, **named_: Any) -> Any:
+def _frozen(run: Context, distribution: Any, *given: Any, **named_: Any) -> Any:
     """A distribution with its parameters."""
     from scipy import stats  # type: ignore[import-untyped,unused-ignore]
 
@@ -25,7 +26,7 @@ def _of_frozen(name: str) -> None:
     """Let a method of a distribution with its parameters be one of the distribution."""
 
     @named("scipy.stats", name, always=True)
-    def handler(run: Any, owner: Any, *given: Any, **named_: Any) -> Any:
+    def handler(run: Context, owner: Any, *given: Any, **named_: Any) -> Any:
         if (inner := getattr(owner, "dist", None)) is not None:
             owner, given, named_ = inner, (*given, *owner.args), {**owner.kwds, **named_}
         elif not hasattr(owner, "pdf") and not hasattr(owner, "pmf"):  # ``entropy`` of samples

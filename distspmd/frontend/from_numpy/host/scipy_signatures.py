@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.host.blocks import MOST_BLOCKS, term_of
 from distspmd.frontend.from_numpy.probes import Form
 from distspmd.frontend.from_numpy.values import Tensor
@@ -152,7 +153,7 @@ Terms = tuple[list[str], list[str]]
 
 
 def terms_by_signature(
-    run: Any, tree: Any, data: Sequence[Tensor], form: Form, kind_of: Callable[[Any], type]
+    run: Context, tree: Any, data: Sequence[Tensor], form: Form, kind_of: Callable[[Any], type]
 ) -> Terms | None:
     """Letters of the arrays and results of a question to SciPy; None where it is not split.
 

@@ -12,12 +12,13 @@ import builtins
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import sympy
 
 from distspmd.expressions.ir import apply
 from distspmd.frontend.from_numpy import checks
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.syntax.bindings import is_bound_in
 from distspmd.frontend.from_numpy.syntax.variables import UNBOUND, OneOf, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
@@ -26,9 +27,6 @@ from distspmd.frontend.from_numpy.values import INT64, Tensor
 from distspmd.frontend.tensor_ir.statements import Block, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import same, subtract, symbol
 from distspmd.runtime.calls.form import rebuilt
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 
 def may_be_none(value: Any) -> bool:

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sympy
@@ -19,6 +19,7 @@ import sympy
 from distspmd.expressions.ir import Expression, Load, apply
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.elements import substitute
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, is_written_first
 from distspmd.frontend.from_numpy.syntax.sharing import combined_with, conflict_of
@@ -27,9 +28,6 @@ from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import Tensor, View, number, view_of, whole_expression
 from distspmd.frontend.tensor_ir.statements import Index, Length, Parameter, Store
 from distspmd.frontend.tensor_ir.whole_numbers import add, is_at_least, subtract, symbol
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 
 @dataclass(frozen=True)

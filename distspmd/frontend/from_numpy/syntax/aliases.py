@@ -13,13 +13,13 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax.bindings import changes_again
 from distspmd.frontend.from_numpy.syntax.variables import Undecided
 from distspmd.frontend.from_numpy.values import View
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
     from distspmd.frontend.from_numpy.frames import Frame
     from distspmd.frontend.tensor_ir.statements import Container, Statement
 

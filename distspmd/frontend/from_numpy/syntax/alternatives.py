@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds import is_whole
 from distspmd.frontend.from_numpy.syntax.carried_records import has_parts, parts_of
 from distspmd.frontend.from_numpy.syntax.variables import UNBOUND, OneOf, Undecided, alike
 from distspmd.frontend.from_numpy.values import INT64, Tensor
 from distspmd.frontend.tensor_ir.statements import Block, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import same, symbol
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 MOST = 6
 """Alternatives of one value, at most."""

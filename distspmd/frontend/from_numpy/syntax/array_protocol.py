@@ -5,18 +5,16 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds import is_array
 from distspmd.frontend.from_numpy.library import is_of_library
 from distspmd.frontend.from_numpy.syntax import objects
 from distspmd.frontend.from_numpy.values import OwnArray
 from distspmd.runtime.calls.form import rebuilt
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 _OF_NUMPY = ("__array_ufunc__", "__array_function__", "__array_wrap__")
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.syntax.objects import is_library_module, is_own_class
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 _CHANGING = frozenset(("fill", "sort", "partition", "put", "resize", "itemset", "setfield"))
 """Methods that change the array that has them."""

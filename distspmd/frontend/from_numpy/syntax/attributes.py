@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sympy
 
 from distspmd.frontend.from_numpy import decided_types
 from distspmd.frontend.from_numpy.complex_parts import apply_imag, apply_real, from_parts
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex
 from distspmd.frontend.from_numpy.run_lists import RunList
@@ -18,9 +19,6 @@ from distspmd.frontend.from_numpy.syntax import lists, objects, own_arrays, pyth
 from distspmd.frontend.from_numpy.syntax.calls import Method
 from distspmd.frontend.from_numpy.syntax.mutation import before_change, may_change
 from distspmd.frontend.from_numpy.values import Tensor, View
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 _OF_MEMORY = frozenset(["base", "ctypes", "data", "flags", "strides", "__array_interface__"])
 _KINDS = (np.ndarray, np.float64, np.int64, float, int)

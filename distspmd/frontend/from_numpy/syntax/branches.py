@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distspmd.frontend.from_numpy import run_types
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.syntax import absence, joins
 from distspmd.frontend.from_numpy.syntax.bound_at_times import is_exposed
 from distspmd.frontend.from_numpy.syntax.conditions import condition_text, facts_of
@@ -29,10 +30,6 @@ from distspmd.frontend.from_numpy.values import (
     View,
 )
 from distspmd.frontend.tensor_ir.statements import Block, Branch
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
-
 
 _BY_CONDITION = "by a condition that is known at run time only"
 

@@ -9,13 +9,14 @@ import ast
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import sympy
 
 from distspmd.frontend.from_numpy import run_types
 from distspmd.frontend.from_numpy.choosing import chosen
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds import is_whole, joined_type, joined_weak
 from distspmd.frontend.from_numpy.nests import Unsettled
 from distspmd.frontend.from_numpy.run_lists import RunList, RunTable
@@ -83,10 +84,6 @@ from distspmd.frontend.from_numpy.transcript import CannotRoll, told
 from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.statements import SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, same
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
-
 
 _ATTEMPTS = 12
 """How often a loop is read again, at most, because of the kinds of what it carries."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.syntax import alternatives
 from distspmd.frontend.from_numpy.syntax.absence import (
     flag_of,
@@ -29,7 +30,6 @@ from distspmd.frontend.tensor_ir.statements import Block, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import symbol
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
     from distspmd.frontend.from_numpy.syntax.carried_variables import Loop
 
 

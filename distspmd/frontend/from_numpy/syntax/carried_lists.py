@@ -10,8 +10,9 @@ import ast
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.list_forms import UNKNOWN, joined_form
 from distspmd.frontend.from_numpy.list_rooms import note_taken
 from distspmd.frontend.from_numpy.run_lists import (
@@ -26,9 +27,6 @@ from distspmd.frontend.from_numpy.syntax import list_changes, lists
 from distspmd.frontend.from_numpy.syntax.bindings import is_written_first
 from distspmd.frontend.from_numpy.syntax.last_values import names_read
 from distspmd.frontend.from_numpy.transcript import CannotRoll
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 
 def is_other_list(interpreter: Context, one: Any, other: Any) -> bool:

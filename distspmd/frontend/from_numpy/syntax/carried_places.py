@@ -9,6 +9,7 @@ import numpy as np
 import sympy
 
 from distspmd.frontend.from_numpy import run_types
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds import is_of_none, is_whole
 from distspmd.frontend.from_numpy.syntax.absence import may_be_absent, may_be_none
 from distspmd.frontend.from_numpy.syntax.alternatives import arrays_among, is_choice
@@ -29,7 +30,6 @@ from distspmd.frontend.tensor_ir.whole_numbers import symbol
 from distspmd.runtime.calls.form import rebuilt
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
     from distspmd.frontend.from_numpy.syntax.carried_variables import Loop
 
 _LONGEST = 64

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import ast
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.syntax.decorators import decorated
 from distspmd.frontend.from_numpy.syntax.registry import statement
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 
 @statement(ast.ClassDef)

@@ -5,19 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 
 from distspmd.expressions.ir import apply
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.elements import truth_of
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import Tensor
 from distspmd.frontend.tensor_ir.whole_numbers import is_at_least, subtract, text
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
-
 
 _DIFFERENCES: dict[Any, Any] = {
     sympy.StrictLessThan: lambda a, b: (subtract(b, a), 1),

@@ -9,13 +9,11 @@ from __future__ import annotations
 import ast
 import functools
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.syntax.objects import is_library_module
 from distspmd.runtime.host.host_functions import HostFunction
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 _PLAIN = {functools.lru_cache, functools.cache, functools.wraps}
 """What gives a function that computes what the decorated one does."""

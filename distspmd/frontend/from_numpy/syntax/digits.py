@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine
 from distspmd.frontend.from_numpy.checks import end_if
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.functions.unknown_lengths import length_of_run
 from distspmd.frontend.from_numpy.library import digits as library
 from distspmd.frontend.from_numpy.texts import Letters, Part
 from distspmd.frontend.from_numpy.values import Tensor
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 _SPEC = re.compile(r"(#?)(0?)(\d*)([bdox]?)")
 _BASES = {"b": (2, 62), "o": (8, 20), "d": (10, 18), "x": (16, 15), "": (10, 18)}

@@ -7,7 +7,7 @@ import builtins
 import operator
 from collections.abc import Callable
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sympy
@@ -15,6 +15,7 @@ import sympy
 from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.from_numpy import indexing, texts
 from distspmd.frontend.from_numpy.arithmetic import choose, combine
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.elements import truth_of
 from distspmd.frontend.from_numpy.images import Image
 from distspmd.frontend.from_numpy.kinds import has_data, joined_type
@@ -63,9 +64,6 @@ from distspmd.frontend.from_numpy.syntax.variables import OneOf, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.whole_numbers import multiply, same
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 
 def _calls(node: ast.AST) -> bool:

@@ -15,10 +15,11 @@ import itertools
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.frames import Frame, Origin, Yielded
 from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, changed_in_place, written_into
@@ -27,9 +28,6 @@ from distspmd.frontend.from_numpy.syntax.jumps import Given, StoppedFor, without
 from distspmd.frontend.from_numpy.syntax.mutation import Around, watched
 from distspmd.frontend.from_numpy.syntax.variables import Saved
 from distspmd.frontend.from_numpy.transcript import CannotRoll
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 MOST = 10_240
 """Values of an iterator that is read to its end, at most."""

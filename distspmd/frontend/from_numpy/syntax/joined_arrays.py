@@ -10,11 +10,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sympy
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.images import Image
 from distspmd.frontend.from_numpy.syntax.absence import may_be_absent, value_of
 from distspmd.frontend.from_numpy.syntax.aliases import check_elements
@@ -30,9 +31,6 @@ from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, axis, make_view
 from distspmd.frontend.tensor_ir.statements import Block, Branch, Container, SetSymbol, Statement
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, symbol
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 _ONE, _ZERO = sympy.Integer(1), sympy.Integer(0)
 _INSTEAD = "write a copy, .copy(), where it gets its name, if the other shall not change"

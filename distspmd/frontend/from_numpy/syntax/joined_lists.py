@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.list_forms import UNKNOWN, joined_form
 from distspmd.frontend.from_numpy.run_lists import (
     Facts,
@@ -22,9 +23,6 @@ from distspmd.frontend.from_numpy.run_lists import (
 )
 from distspmd.frontend.from_numpy.syntax import list_changes, lists
 from distspmd.frontend.tensor_ir.statements import Block
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 
 def join_lists(

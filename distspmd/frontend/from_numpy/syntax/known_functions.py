@@ -10,16 +10,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.syntax import objects
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.told_apart import ReadsEntry
 from distspmd.frontend.from_numpy.syntax.variables import Undecided
 from distspmd.frontend.from_numpy.values import Tensor, View
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 _VALUE = "__chosen"
 """The variable that each way of such a branch sets."""

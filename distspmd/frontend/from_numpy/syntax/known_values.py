@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from distspmd.frontend.from_numpy import indexing, texts
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.known_keys import known_key
 from distspmd.frontend.from_numpy.syntax import letters, lists
 from distspmd.frontend.from_numpy.syntax.absence import end_way
@@ -15,10 +16,6 @@ from distspmd.frontend.from_numpy.syntax.mutation import before_missing
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import Tensor
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
-
 
 _NUMBERS = {bool, int, float, complex}
 

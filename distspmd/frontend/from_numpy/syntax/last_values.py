@@ -9,11 +9,12 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 
 from distspmd.frontend.from_numpy.choosing import chosen
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.elements import known_number
 from distspmd.frontend.from_numpy.syntax.variables import OneOf
 from distspmd.frontend.from_numpy.syntax.varying import ReadLoopAgain
@@ -23,9 +24,6 @@ from distspmd.frontend.from_numpy.values import INT64, Demanded, Tensor, View, m
 from distspmd.frontend.tensor_ir.statements import Container, SetSymbol, loads_of
 from distspmd.frontend.tensor_ir.whole_numbers import simplified, symbol
 from distspmd.runtime.calls.form import rebuilt
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 
 def names_read(node: ast.AST) -> Counter[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sympy
@@ -17,6 +17,7 @@ import sympy
 from distspmd.expressions.ir import apply
 from distspmd.frontend.from_numpy import checks, indexing, texts
 from distspmd.frontend.from_numpy.arithmetic import combine
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.list_forms import Leaf
 from distspmd.frontend.from_numpy.list_rooms import note_need
@@ -50,9 +51,6 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     subtract,
     symbol,
 )
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 _FEW = 16
 """Texts of one letter of which the number decides in an expression, at most; more are a table."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sympy
@@ -13,6 +13,7 @@ import sympy
 from distspmd.expressions.ir import apply
 from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.arithmetic import combine
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.host.preferred import for_python
 from distspmd.frontend.from_numpy.list_forms import UNKNOWN, Leaf, joined_form
 from distspmd.frontend.from_numpy.list_rooms import note_growth
@@ -61,9 +62,6 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     subtract,
     symbol,
 )
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 
 def _before_change(run: Context, own: RunList, *, grows: bool = True) -> None:

@@ -6,7 +6,7 @@ import ast
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sympy
@@ -14,6 +14,7 @@ import sympy
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine
 from distspmd.frontend.from_numpy.caught import is_taken, line_of_error
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.host.preferred import check_kind
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.list_forms import (
@@ -56,9 +57,6 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     symbol,
 )
 from distspmd.runtime.calls.form import rebuilt
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 KINDS = (list, deque, set, dict, defaultdict, Counter)
 

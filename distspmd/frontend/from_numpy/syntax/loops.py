@@ -9,10 +9,11 @@ import ast
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.elements import known_number
 from distspmd.frontend.from_numpy.list_rooms import loop_length
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, joined
@@ -53,10 +54,6 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     symbol,
 )
 from distspmd.runtime.calls.form import rebuilt
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
-
 
 FEW = 16
 """Iterations of a loop that is unrolled, at most, before the first one is read by itself."""

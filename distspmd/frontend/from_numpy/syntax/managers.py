@@ -5,15 +5,13 @@ from __future__ import annotations
 import ast
 import contextlib
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.syntax import objects, python_errors
 from distspmd.frontend.from_numpy.syntax.registry import statement
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 _TASKLET = '; read a program with tasklets by DaCe\'s parser: numpy_program(f, frontend="dace")'
 

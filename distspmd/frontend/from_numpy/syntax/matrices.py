@@ -7,15 +7,13 @@ which shape. Only what a matrix computes otherwise than an array is here.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.matrixlib import matrix
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.values import OwnArray, Tensor, View
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 
 def is_matrix(value: Any) -> bool:

@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.list_forms import RowOfRun
 from distspmd.frontend.from_numpy.run_lists import decided_by_run, has_names
 from distspmd.frontend.from_numpy.syntax.variables import OneOf
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
     from distspmd.frontend.from_numpy.tracer import Tracer
 
 MUTABLE = (list, dict, set, deque)

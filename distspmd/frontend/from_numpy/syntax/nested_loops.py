@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor
 from distspmd.frontend.from_numpy.syntax.ranges import Places, SymbolicRange
 from distspmd.frontend.tensor_ir.whole_numbers import Whole
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 
 def nested(run: Context, node: StoppedFor, places: Places) -> StoppedFor:

@@ -17,19 +17,17 @@ import sys
 import types
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.matrixlib import matrix
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.library import is_of_library
 from distspmd.frontend.from_numpy.syntax import own_arrays
 from distspmd.frontend.from_numpy.syntax.mutation import before_change
 from distspmd.frontend.from_numpy.values import OwnArray
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 _OF_PYTHON = frozenset(sys.stdlib_module_names) - {"__main__"}
 _LIBRARIES = _OF_PYTHON | {"numpy", "scipy", "sympy", "dace", "torch", "mpi4py", "distspmd"}

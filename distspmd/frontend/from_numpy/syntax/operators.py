@@ -6,7 +6,7 @@ import ast
 import operator
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sympy
@@ -14,6 +14,7 @@ from sympy.logic.boolalg import Boolean
 
 from distspmd.frontend.from_numpy import texts
 from distspmd.frontend.from_numpy.arithmetic import combine
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.elements import known_elements
 from distspmd.frontend.from_numpy.failures import checked_operands, checked_power
 from distspmd.frontend.from_numpy.kinds import has_data, is_array, is_foreign, is_whole
@@ -34,9 +35,6 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     same,
     subtract,
 )
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 UFUNCS: dict[type[ast.AST], np.ufunc] = {
     ast.Add: np.add,

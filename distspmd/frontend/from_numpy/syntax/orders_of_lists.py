@@ -7,12 +7,13 @@ first comes first, in both directions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.arithmetic import combine
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.list_forms import leaves
 from distspmd.frontend.from_numpy.run_lists import RunDict, RunList, must_be_known, site_of
@@ -20,9 +21,6 @@ from distspmd.frontend.from_numpy.syntax import list_changes, lists
 from distspmd.frontend.from_numpy.syntax.calls import of_library
 from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.whole_numbers import subtract
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 _BACK = slice(None, None, -1)
 

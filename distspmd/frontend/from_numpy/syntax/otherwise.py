@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.decided_types import handled
 from distspmd.frontend.from_numpy.functions.registry import OTHERWISE, is_of_scipy
 from distspmd.frontend.from_numpy.kinds import has_data
@@ -14,9 +15,6 @@ from distspmd.frontend.from_numpy.library import is_of_library
 from distspmd.frontend.from_numpy.list_rooms import settle
 from distspmd.frontend.from_numpy.syntax.variables import Saved
 from distspmd.frontend.from_numpy.transcript import EndsHere, Refusal
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 
 def is_asked(function: Any, arguments: Sequence[Any]) -> bool:

@@ -12,19 +12,17 @@ import functools
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import sympy
 from numpy.matrixlib import matrix
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.syntax import matrices
 from distspmd.frontend.from_numpy.syntax.variables import OfUndecidedClass
 from distspmd.frontend.from_numpy.values import ARRAY, KIND, OwnArray, Tensor, View
 from distspmd.runtime.calls.form import rebuilt
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 _LARGEST = 1_000_000
 """Elements of a probe, at most."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.choosing import as_arrays
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.images import Image, stored_image
 from distspmd.frontend.from_numpy.kinds import has_data, is_array
 from distspmd.frontend.from_numpy.known_keys import known_key
@@ -30,9 +31,6 @@ from distspmd.frontend.from_numpy.syntax.mutation import before_change
 from distspmd.frontend.from_numpy.texts import Text
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import OwnArray, Tensor
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 
 def bind_part(run: Context, target: ast.Subscript, value: Any) -> None:

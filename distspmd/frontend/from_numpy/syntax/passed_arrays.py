@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.images import stored_image
 from distspmd.frontend.from_numpy.syntax.variables import readable
 from distspmd.frontend.from_numpy.values import Tensor, View
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
     from distspmd.frontend.from_numpy.frames import Frame
 
 

@@ -8,10 +8,10 @@ looked at. The call has to be the value of a statement that only binds it.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.frames import Frame, Handlers
 from distspmd.frontend.from_numpy.list_rooms import settle
 from distspmd.frontend.from_numpy.syntax.jumps import error_of, may_raise, without_jumps
@@ -21,9 +21,6 @@ from distspmd.frontend.from_numpy.syntax.stacked_calls import calls_itself
 from distspmd.frontend.from_numpy.syntax.tail_calls import AsLoop, check_end, written
 from distspmd.frontend.from_numpy.syntax.variables import Saved
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 
 def read_body(run: Context, node: ast.FunctionDef, caller: Frame | None) -> None:

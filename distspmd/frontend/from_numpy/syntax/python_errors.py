@@ -6,17 +6,15 @@ So the error and its words are Python's. A handler in the program takes it, if o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import sympy
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.run_lists import RunList, RunTable
 from distspmd.frontend.from_numpy.syntax.objects import class_of, is_own_class
 from distspmd.frontend.from_numpy.values import OwnArray, Tensor, View
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 _IMMUTABLE = (bool, int, float, complex, str, bytes, tuple, range, set, frozenset, type(None))
 """Classes of Python of which no part can be assigned to."""

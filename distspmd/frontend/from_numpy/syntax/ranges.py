@@ -14,6 +14,7 @@ import sympy
 
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.choosing import as_arrays
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.elements import known_whole
 from distspmd.frontend.from_numpy.parallel_map import ParallelMap
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, joined
@@ -39,7 +40,6 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
 )
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
     from distspmd.frontend.from_numpy.tracer import Tracer
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import datetime
 import random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.runtime.calls.form import TODAY
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 _CLOCKS = ("now", "today", "utcnow")
 _DATES = (datetime.datetime, datetime.date)

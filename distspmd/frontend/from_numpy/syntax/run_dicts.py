@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sympy
@@ -17,6 +17,7 @@ import sympy
 from distspmd.frontend.from_numpy import checks
 from distspmd.frontend.from_numpy.arithmetic import choose, combine, converted
 from distspmd.frontend.from_numpy.caught import is_taken
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.list_forms import UNKNOWN, Leaf, Row
 from distspmd.frontend.from_numpy.run_lists import RunDict, RunList, must_be_known, numbers_of
@@ -24,9 +25,6 @@ from distspmd.frontend.from_numpy.run_types import choose_type
 from distspmd.frontend.from_numpy.syntax import list_changes, lists
 from distspmd.frontend.from_numpy.values import INT64, Tensor
 from distspmd.frontend.tensor_ir.statements import Block, Branch
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 PAIR = Row(tuple, (Leaf(np.dtype(np.int64), int), Leaf(np.dtype(np.int64), int)))
 

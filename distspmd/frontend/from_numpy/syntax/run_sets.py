@@ -5,21 +5,19 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from distspmd.expressions.ir import apply
 from distspmd.frontend.from_numpy import checks
 from distspmd.frontend.from_numpy.arithmetic import combine
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds import joined_weak
 from distspmd.frontend.from_numpy.list_forms import Leaf
 from distspmd.frontend.from_numpy.run_lists import RunList, count_of, numbers_of
 from distspmd.frontend.from_numpy.syntax import list_changes, lists
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, number
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 _ARRAYS: dict[type[ast.operator], Callable[..., Any]] = {
     ast.BitOr: np.union1d,

@@ -11,12 +11,13 @@ import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import sympy
 
 from distspmd.expressions.ir import Expression, Load, apply, cast
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.elements import does_not_fit, truth_of
 from distspmd.frontend.from_numpy.failures import note_index
 from distspmd.frontend.from_numpy.kinds import joined_type
@@ -61,9 +62,6 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     symbol,
 )
 from distspmd.runtime.calls.form import rebuilt
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 _NEUTRAL = {"add": 0, "multiply": 1, "bitwise_or": 0, "bitwise_xor": 0}
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.transcript import CannotRoll
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 
 def change_outer(run: Context, frame: Frame) -> None:

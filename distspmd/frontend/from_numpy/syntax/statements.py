@@ -7,12 +7,13 @@ import importlib
 import operator
 from collections import deque
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.caught import kinds_of
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.frames import Handlers
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.known_keys import known_key
@@ -60,9 +61,6 @@ from distspmd.frontend.from_numpy.syntax.variables import OneOf
 from distspmd.frontend.from_numpy.syntax.while_loops import while_loop
 from distspmd.frontend.from_numpy.transcript import KnownError, told
 from distspmd.frontend.from_numpy.values import OwnArray, Tensor, View
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 
 @statement(ast.Assign)

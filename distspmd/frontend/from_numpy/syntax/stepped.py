@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -45,9 +45,6 @@ from distspmd.frontend.from_numpy.syntax.ranges import (
 )
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import Tensor, View
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 _OF = "_of"
 """The attribute with the generator, and its function."""

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from distspmd.frontend.from_numpy.arithmetic import combine
 from distspmd.frontend.from_numpy.choosing import chosen
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.list_forms import Row
 from distspmd.frontend.from_numpy.run_lists import RunList, RunTable, must_be_known
 from distspmd.frontend.from_numpy.subscripts import index_in
 from distspmd.frontend.from_numpy.syntax import list_changes, lists
 from distspmd.frontend.from_numpy.values import Tensor
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.syntax import stacked_calls
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, is_read_unbound
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
     from distspmd.frontend.from_numpy.frames import Frame
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.syntax import letters
 from distspmd.frontend.from_numpy.syntax.variables import readable
 from distspmd.frontend.from_numpy.syntax.varying import ReadLoopAgain
@@ -26,9 +27,6 @@ from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, number, view_of
 from distspmd.frontend.tensor_ir.statements import Block
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 
 @dataclass(frozen=True)

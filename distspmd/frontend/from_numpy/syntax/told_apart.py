@@ -18,11 +18,12 @@ import builtins
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import sympy
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.known_keys import ReadsText
 from distspmd.frontend.from_numpy.syntax import objects
@@ -30,9 +31,6 @@ from distspmd.frontend.from_numpy.syntax.mutation import Around, watched
 from distspmd.frontend.from_numpy.syntax.variables import UNBOUND, OneOf, Saved, Undecided
 from distspmd.frontend.from_numpy.texts import Choice, Text, known_choice
 from distspmd.frontend.from_numpy.transcript import Refusal
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 DEEPEST = 6
 """Choices that are told apart for one statement, at most."""

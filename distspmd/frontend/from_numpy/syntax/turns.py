@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, ItemsView, Iterator, KeysView, ValuesView
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.syntax.ranges import Enumerated, Zipped, by_index, static_values
 from distspmd.frontend.tensor_ir.whole_numbers import add
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 END = object()
 """What stands behind the last value."""

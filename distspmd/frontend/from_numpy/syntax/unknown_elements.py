@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import ast
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.run_lists import UnknownElement
 from distspmd.frontend.from_numpy.syntax.variables import Saved
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
 from distspmd.frontend.tensor_ir.statements import Block
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 
 def look_into(run: Context, node: ast.stmt) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 
+from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.run_lists import decided_by_run
 from distspmd.frontend.from_numpy.syntax import carried
 from distspmd.frontend.from_numpy.syntax.bound_at_times import note_unbound
@@ -20,9 +21,6 @@ from distspmd.frontend.from_numpy.syntax.loops import TRIED, all_of, unset
 from distspmd.frontend.from_numpy.syntax.variables import Saved
 from distspmd.frontend.from_numpy.transcript import UNROLLED, CannotRoll, Refusal
 from distspmd.frontend.tensor_ir.statements import Block, Loop, SetSymbol
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.context import Context
 
 
 def _goes_on(interpreter: Context, node: StoppedWhile) -> bool | None:
