@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.transcript import Refusal
