@@ -11,11 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from distspmd.frontend.tensor_ir.whole_numbers import Whole
-
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.frames import Frame
     from distspmd.frontend.from_numpy.tracer import Tracer
+    from distspmd.frontend.tensor_ir.whole_numbers import Whole
 
 
 class Context(Protocol):
