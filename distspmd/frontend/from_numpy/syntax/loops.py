@@ -126,7 +126,7 @@ def _iterate(interpreter: Context, node: StoppedFor, over: Any) -> None:
         _unrolled(interpreter, node, turns)
 
 
-def _read_by_table(interpreter: Interpreter, node: StoppedFor, over: Any) -> bool:
+def _read_by_table(interpreter: Context, node: StoppedFor, over: Any) -> bool:
     """Read a loop over many known numbers as one loop, if nothing in it has to know them."""
     values = _known_list(over)
     if len(values) <= TRIED:
