@@ -428,8 +428,10 @@ class _Function:
             parts = [*(known[name] for name in sorted(needed)), *parts]
 
     def _read_outside(self, parts: Sequence[ast.stmt]) -> set[str]:
-        """Variables that the rest of the function reads."""
-        return _outside(self.node.body, {id(p) for p in parts}, names.loads)
+        """Variables that the rest of the function reads as they are after statements."""
+        taken = {id(p) for p in parts}
+        found = _read_after(self.node.body, taken)
+        return _outside(self.node.body, taken, names.loads) if found is None else found
 
     def _bound_outside(self, parts: Sequence[ast.stmt]) -> set[str]:
         bound = _outside(self.node.body, {id(p) for p in parts}, lambda s: names.bound_in([s]))
@@ -464,14 +466,36 @@ class _Parts(ast.NodeTransformer):
         return ast.copy_location(ast.Name(name, ast.Load()), node)
 
 
+def _read_after(statements: Sequence[ast.stmt], taken: set[int]) -> set[str] | None:
+    """Variables that are read after statements as they are then; None if these are not there."""
+    for place, each in enumerate(statements):
+        rest = [s for s in statements[place + 1 :] if id(s) not in taken]
+        if id(each) in taken:
+            return names.exposed(rest, set())
+        if isinstance(each, names.SCOPES):
+            continue
+        for block in _blocks(each):
+            found = _read_after(block, taken)
+            if found is None:
+                continue
+            if isinstance(each, ast.For | ast.While | ast.Try):  # what is before may come after
+                found |= _outside([each], taken, names.loads)
+            return found | names.exposed(rest, set())
+    return None
+
+
+def _blocks(node: ast.stmt) -> list[list[ast.stmt]]:
+    found = [getattr(node, part, []) for part in ("body", "orelse", "finalbody")]
+    return found + [handler.body for handler in getattr(node, "handlers", [])]
+
+
 def _outside(statements: Sequence[Any], taken: set[int], told: Any) -> set[str]:
     """What is told of all simple parts of statements that are not taken."""
     found: set[str] = set()
     for each in statements:
         if id(each) in taken:
             continue
-        inner = [p for part in ("body", "orelse", "finalbody") for p in getattr(each, part, [])]
-        inner += [p for handler in getattr(each, "handlers", []) for p in handler.body]
+        inner = [part for block in _blocks(each) for part in block]
         if not inner or isinstance(each, names.SCOPES):
             found |= told(each)
             continue
@@ -517,8 +541,7 @@ def _always_returns(node: ast.stmt) -> bool:
 
 
 def _has_taken(node: ast.stmt) -> bool:
-    parts = [p for part in ("body", "orelse", "finalbody") for p in getattr(node, part, [])]
-    parts += [p for handler in getattr(node, "handlers", []) for p in handler.body]
+    parts = [part for block in _blocks(node) for part in block]
     return any(isinstance(p, _Taken) or _has_taken(p) for p in parts)
 
 
