@@ -184,6 +184,14 @@ def drawn(x, codes):
     return x * total
 
 
+def recursive(x, codes):
+    return x * steps(int(codes[0]) + 5)
+
+
+def steps(n):
+    return 1 if n < 2 else steps(n - 1) + steps(n - 2)
+
+
 RANDOM = np.random.default_rng(11)
 
 ARGUMENTS: dict[Any, tuple[Any, ...]] = {
@@ -193,7 +201,7 @@ ARGUMENTS: dict[Any, tuple[Any, ...]] = {
     **dict.fromkeys(
         (
             *(carried, by_objects, ended, in_place, with_functions, of_generators, of_trees),
-            *(in_a_function, printed),
+            *(in_a_function, printed, recursive),
         ),
         (X, CODES),
     ),

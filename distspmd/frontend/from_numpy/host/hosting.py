@@ -17,7 +17,7 @@ from distspmd.frontend.from_numpy.host.region_calls import (
     Result,
     TooMuchWork,
 )
-from distspmd.frontend.from_numpy.host.regions import RETURNED, Hosted
+from distspmd.frontend.from_numpy.host.regions import RETURNED, WHOLE, Hosted
 from distspmd.frontend.from_numpy.host.trials import CallFails, HasEffects, Wanted, is_said, show
 from distspmd.frontend.from_numpy.host.work import Kinds
 from distspmd.frontend.from_numpy.transcript import AsksForGradients, EndsHere, Fails
@@ -53,9 +53,10 @@ class Hosting:
             return False
         for place in getattr(refusal, "places", ()):
             hosted = self.files.setdefault(place.file, Hosted())
-            if (place.line, place.column) in hosted.marks:
+            mark = (place.line, place.column)
+            if hosted.marks.get(mark, 0) >= WHOLE:
                 continue
-            hosted.marks.add((place.line, place.column))
+            hosted.marks[mark] = hosted.marks.get(mark, 0) + 1
             kinds = hosted.kinds.setdefault(place.function, Kinds())
             kinds.shapes.update(place.shapes)
             kinds.objects |= place.objects

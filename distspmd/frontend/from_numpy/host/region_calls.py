@@ -336,7 +336,7 @@ class _RegionQuestion(Question):
     def _function(self) -> host_regions.Region:
         """The statements as a function of Python, with the globals of the one that they are in."""
         region, function = self.region, self.region.function
-        made = function_of(region, region.name)
+        made = function_of(region, "__region")  # its statements may call the function itself
         around = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
         free = {FOUND_IN: host_regions.found_in}
         for each, cell in around.items():
@@ -350,7 +350,8 @@ class _RegionQuestion(Question):
         code = compile(ast.Module([maker], []), region.file, "exec")
         exec(code, function.__globals__, space)
         found = space["__made"](*free.values())
-        found.__module__ = function.__module__
+        found.__code__ = found.__code__.replace(co_name=region.name)
+        found.__name__, found.__module__ = region.name, function.__module__
         return host_regions.Region(found, self.lines)
 
 

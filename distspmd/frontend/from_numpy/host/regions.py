@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,8 @@ from distspmd.frontend.from_numpy.host import names
 from distspmd.frontend.from_numpy.host.work import Kinds, Outside, array_work
 
 Position = tuple[int, int]
+WHOLE = 2
+"""The mark of a statement that Python runs as a whole."""
 ENDED, RETURNED, TESTED = "__ended", "__returned", "__value"
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr)
 _AT_TIMES = (
@@ -122,13 +124,13 @@ class Hosted:
     """What of a file Python runs, as far as it is known.
 
     Attributes:
-        marks: positions of statements that it has to run.
+        marks: positions of what it has to run: 1 where a part of the statement may do, else 2.
         kinds: of variables, by the line of the function and their names.
         opaque: variables that are objects of Python, by the line of the function and their names.
         shown: types of results that a run has shown, by the region and the variable.
     """
 
-    marks: set[Position] = field(default_factory=set)
+    marks: dict[Position, int] = field(default_factory=dict)
     kinds: dict[int, Kinds] = field(default_factory=dict)
     opaque: set[tuple[int, str]] = field(default_factory=set)
     shown: dict[tuple[tuple[int, ...], str], Any] = field(default_factory=dict)
@@ -145,13 +147,25 @@ def with_regions(node: ast.FunctionDef, hosted: Hosted, outside: Outside) -> ast
     Raises:
         CannotHost: Python cannot run what it has to run, without the rest.
     """
-    if not any(_position(part) in hosted.marks for part in ast.walk(node)):
+    if not _marked(node, hosted.marks):
         return node
     return _Function(node, hosted, outside, set()).rewritten()
 
 
-def _position(node: ast.AST) -> Position:
-    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+def _marked(node: ast.FunctionDef, marks: Mapping[Position, int]) -> dict[int, int]:
+    """The innermost statements that are at marks, by identity."""
+    found: dict[int, int] = {}
+    inner = [part for part in ast.walk(node) if isinstance(part, ast.stmt) and part is not node]
+    for mark, level in marks.items():
+        around = [
+            part
+            for part in inner
+            if (part.lineno, part.col_offset) <= mark
+            and mark < (part.end_lineno or 0, part.end_col_offset or 0)
+        ]
+        if around:  # ast.walk goes from the outside to the inside
+            found[id(around[-1])] = max(level, found.get(id(around[-1]), 0))
+    return found
 
 
 @dataclass(eq=False)
@@ -171,6 +185,7 @@ class _Function:
         self, node: ast.FunctionDef, hosted: Hosted, outside: Outside, around: Collection[str]
     ) -> None:
         self.node, self.hosted, self.outside = node, hosted, outside
+        self.marked = _marked(node, hosted.marks)
         self.own = names.locals_of(node)
         self.locals = self.own | set(around)
         self.kinds = hosted.kinds.setdefault(node.lineno, Kinds())
@@ -206,7 +221,7 @@ class _Function:
     def _touches(self, node: ast.AST) -> bool:
         """Whether Python has to run something of a part of the function."""
         for part in ast.walk(node):
-            if isinstance(part, ast.stmt) and _position(part) in self.hosted.marks:
+            if id(part) in self.marked:
                 return True
             if isinstance(part, ast.Name) and (self.node.lineno, part.id) in self.hosted.opaque:
                 return True
@@ -227,7 +242,7 @@ class _Function:
             return [_Function(node, self.hosted, self.outside, around).rewritten()]
         if not self._works(node):
             return [_Taken([node])]
-        if isinstance(node, _SIMPLE) and _position(node) not in self.hosted.marks:
+        if isinstance(node, _SIMPLE) and self.marked.get(id(node), 0) < WHOLE:
             return self._with_parts(node)
         if not isinstance(node, ast.If | ast.For | ast.While | ast.Try | ast.With):
             return [_Taken([node])]
@@ -238,7 +253,7 @@ class _Function:
     def _with_blocks(self, node: ast.For | ast.Try | ast.With) -> list[ast.stmt]:
         """A statement with blocks, in which Python may have to run something."""
         head = [node.iter] if isinstance(node, ast.For) else getattr(node, "items", [])
-        if any(map(self._touches, head)) or _position(node) in self.hosted.marks:
+        if any(map(self._touches, head)) or id(node) in self.marked:
             return [_Taken([node])]
         made = copy.copy(node)
         for part in ("body", "orelse", "finalbody"):
@@ -263,7 +278,7 @@ class _Function:
         made = copy.copy(node)
         parts = _Parts(self)
         made.value = parts.visit(copy.deepcopy(value))  # type: ignore[attr-defined]
-        if self._touches(made):
+        if self._touches(made) or not parts.before:
             return [_Taken([node])]
         return [_Taken(parts.before), made]
 
@@ -284,7 +299,7 @@ class _Function:
         """A branch or loop with array work, whose condition Python may have to decide."""
         made = copy.copy(node)
         made.body, made.orelse = self._block(node.body), self._block(node.orelse)
-        is_marked = _position(node) in self.hosted.marks
+        is_marked = id(node) in self.marked
         if not self._touches(node.test) and not is_marked:
             return [made]
         if isinstance(node, ast.While) and node.orelse:

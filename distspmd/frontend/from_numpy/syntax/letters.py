@@ -17,7 +17,11 @@ import sympy
 from distspmd.expressions.ir import apply
 from distspmd.frontend.from_numpy import checks, indexing, texts
 from distspmd.frontend.from_numpy.arithmetic import combine
+<<<<<<< HEAD
 from distspmd.frontend.from_numpy.context import Context
+=======
+from distspmd.frontend.from_numpy.host.preferred import for_python
+>>>>>>> e49fefd (Regions of recursion, of generators and of parts of statements)
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.list_forms import Leaf
 from distspmd.frontend.from_numpy.list_rooms import note_need
@@ -78,6 +82,8 @@ def spelled(run: Context, text: str) -> Letters:
     """
     if not is_spelled(text):
         texts.not_known()
+    if isinstance(text, Text):
+        for_python(run, "letters")
     parts = [_of_part(run, p) for p in (text.parts if isinstance(text, Text) else (text,))]
     found = [part for part in parts if not _is_empty(part)]
     if len(found) < 2:

@@ -15,6 +15,7 @@ import numpy as np
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.host.preferred import for_python
 from distspmd.frontend.from_numpy.library import steps as library
 from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax import objects
@@ -99,6 +100,7 @@ def _made(run: Context, generator: Generator) -> Any:
 def _function_of(run: Context, node: ast.FunctionDef, first: int) -> Stepped:
     found: Stepped | None = run.stepped.get((node, first))
     if found is None:
+        for_python(run, "generator")
         run.stepped[node, first] = found = stepped(node, first)
     return found
 

@@ -11,7 +11,11 @@ import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+<<<<<<< HEAD
 from distspmd.frontend.from_numpy.context import Context
+=======
+from distspmd.frontend.from_numpy.host.preferred import for_python
+>>>>>>> e49fefd (Regions of recursion, of generators and of parts of statements)
 from distspmd.frontend.from_numpy.syntax import stacked_calls
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, is_read_unbound
 
@@ -68,6 +72,7 @@ def check_end(run: Context, node: ast.FunctionDef) -> None:
     made = _as_loop(node)
     depth = sum(frame.place == own.place for frame in outer)
     if made is None and depth >= STACKED and stacked_calls.calls_itself(node):
+        for_python(run, "recursion")
         made = stacked_calls.as_loop(node)
     if made is not None:
         run.as_loops[own.place] = made
