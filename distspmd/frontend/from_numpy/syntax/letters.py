@@ -17,11 +17,8 @@ import sympy
 from distspmd.expressions.ir import apply
 from distspmd.frontend.from_numpy import checks, indexing, texts
 from distspmd.frontend.from_numpy.arithmetic import combine
-<<<<<<< HEAD
 from distspmd.frontend.from_numpy.context import Context
-=======
 from distspmd.frontend.from_numpy.host.preferred import for_python
->>>>>>> e49fefd (Regions of recursion, of generators and of parts of statements)
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.list_forms import Leaf
 from distspmd.frontend.from_numpy.list_rooms import note_need

@@ -11,11 +11,8 @@ import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-<<<<<<< HEAD
 from distspmd.frontend.from_numpy.context import Context
-=======
 from distspmd.frontend.from_numpy.host.preferred import for_python
->>>>>>> e49fefd (Regions of recursion, of generators and of parts of statements)
 from distspmd.frontend.from_numpy.syntax import stacked_calls
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, is_read_unbound
 
