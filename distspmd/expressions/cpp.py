@@ -72,6 +72,7 @@ FORMS: dict[str, Form] = {
         name: f"std::{function}({', '.join(f'{{{n}}}' for n in range(OPERATIONS[name].arity))})"
         for name, function in _FUNCTIONS.items()
     },
+    **{name: f"{{type}}(::{name}({{0}}))" for name in ("j0", "j1", "y0", "y1")},  # of POSIX
     **{name: f"({{0}} {sign} {{1}})" for name, sign in _SIGNS.items()},
     "multiply": {"": "({0} * {1})", "c": "distspmd::times({0}, {1})"},
     "divide": {"": "({0} / {1})", "c": "distspmd::quotient({0}, {1})"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -48,6 +49,17 @@ def _bfloat16_bits(a: Any) -> Any:
     return np.where(np.isnan(a), 0x7FC0, rounded).astype(np.uint16)
 
 
+def _of_library(name: str) -> Function:
+    """A function of the C library."""
+
+    def call(number: float) -> float:
+        function = getattr(ctypes.CDLL(None), name)
+        function.argtypes, function.restype = [ctypes.c_double], ctypes.c_double
+        return float(function(number))
+
+    return np.vectorize(call, otypes=[np.float64])
+
+
 _FUNCTIONS: dict[str, Function] = {
     **{name: getattr(np, name) for name in OPERATIONS if hasattr(np, name)},
     "at_least": lambda a, b: np.where(a < b, b, a),
@@ -62,6 +74,7 @@ _FUNCTIONS: dict[str, Function] = {
     "erfc": np.vectorize(math.erfc, otypes=[np.float64]),
     "gamma": np.vectorize(math.gamma, otypes=[np.float64]),
     "lgamma": np.vectorize(math.lgamma, otypes=[np.float64]),
+    **{name: _of_library(name) for name in ("j0", "j1", "y0", "y1")},
     "erf": np.vectorize(math.erf, otypes=[np.float64]),
     "sigmoid": lambda a: 1 / (1 + np.exp(-a)),
     "relu": lambda a: np.where(a < 0, 0 * a, a),

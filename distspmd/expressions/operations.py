@@ -178,6 +178,7 @@ _ROWS = [
     _row("erfc", 1, real, 20, lambda f, e, a: [-1.1283791670955126 * f.exp(-a * a)]),
     _row("gamma", 1, real, 30),
     _row("lgamma", 1, real, 30),
+    *(_row(name, 1, real, 40) for name in ("j0", "j1", "y0", "y1")),
     _row("sigmoid", 1, real, 20, lambda f, e, a: [e * (1.0 - e)]),
     _row("relu", 1, promote_types, 1, lambda f, e, a: [f.where(f.greater(a, 0), 1.0, 0.0)]),
     _row("real", 1, real_part, 0),

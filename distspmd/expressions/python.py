@@ -16,7 +16,7 @@ _FUNCTIONS = {
         name: name
         for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "erf", "erfc", "lgamma", "fmod")
     },
-    "gamma": "gamma",
+    **{name: name for name in ("gamma", "j0", "j1", "y0", "y1")},
     **{name: name for name in ("floor", "ceil", "trunc", "sign", "reciprocal")},
     **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "tan2")},
     "absolute": "abs",

@@ -33,8 +33,25 @@ for _name, _operation in {
     "gamma": "gamma",
     "gammaln": "lgamma",
     "expit": "sigmoid",
+    **{name: name for name in ("j0", "j1", "y0", "y1")},
 }.items():
     _elementwise(_name, _operation)
+
+
+@written_out_in("scipy.special")
+def _jv(v: Any, z: Any) -> Any:
+    from scipy.special import j0, j1  # type: ignore[import-untyped,unused-ignore]
+
+    if v not in (0, 1):
+        raise NotImplementedError("the C library has the orders 0 and 1")
+    return j1(z) if v else j0(z)
+
+
+@written_out_in("scipy.special")
+def _jn(v: Any, z: Any) -> Any:
+    from scipy.special import jv  # type: ignore[import-untyped,unused-ignore]
+
+    return jv(v, z)
 
 
 @written_out_in("scipy.special")
