@@ -66,9 +66,9 @@ class Call:
         def held(found: Any) -> Any:
             return found.statistic, found.pvalue
 
-        opened = (
-            plain if kind in (np.ndarray, tuple, list) or issubclass(kind, np.generic) else held
-        )
+        number = np.generic | float | int
+        is_plain = kind in (np.ndarray, tuple, list) or issubclass(kind, number)
+        opened = plain if is_plain else held
         opened = named if issubclass(kind, tuple) and kind is not tuple else opened
 
         def one(x: Any) -> Any:
@@ -143,6 +143,8 @@ VARIED: dict[str, tuple[tuple[tuple[str, Any], ...], ...]] = {
     "stats.gmean": ((("keepdims", True),),),
     "stats.entropy": ((("base", 2.0),),),
     "stats.ttest_ind": ((("equal_var", False),), (("keepdims", True),)),
+    "stats.mannwhitneyu": ((("method", "asymptotic"),),),
+    "stats.wilcoxon": ((("method", "approx"),),),
     "stats.rankdata": ((("method", "dense"),),),
     "integrate.simpson": ((("dx", 0.5),),),
     "integrate.cumulative_trapezoid": ((("initial", 0),),),
@@ -174,6 +176,7 @@ def calls(name: str) -> list[Call]:
             arrays = _arrays(name, signature, rng, np.dtype(kind), *lead)
             function_axis = inspect.signature(function).parameters.get("axis")
             is_split = label != "" or function_axis is None or function_axis.default is not None
+            by_all = name in ("stats.mannwhitneyu", "stats.wilcoxon")  # by their method "auto"
             for varied in ((), *(VARIED.get(name, ()) if kind == "f8" else ())):
                 words = "".join(f" {k}={v}" for k, v in varied)
                 found.append(
@@ -183,7 +186,7 @@ def calls(name: str) -> list[Call]:
                         arrays,
                         MORE.get(name, ()),
                         (*options, *varied),
-                        is_split,
+                        is_split and not (by_all and not varied),
                     )
                 )
     return [call for call in found if _is_taken(call)]

@@ -127,6 +127,8 @@ OF_DISTRIBUTIONS = frozenset(
     ["pdf", "logpdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf", "pmf", "logpmf"]
 )
 """Methods of distributions that take numbers."""
+_BY_ALL = frozenset(["stats.mannwhitneyu", "stats.wilcoxon"])
+"""Functions whose ``method="auto"`` looks at all lines; where one is named they are split."""
 _ALONG = {("signal.lfilter", "zi"), ("integrate.cumulative_simpson", "x")}
 """Further arguments that lie along the dimension of ``axis``."""
 
@@ -269,6 +271,8 @@ class _Call:
             arguments = {str(n): v for n, v in enumerate([*given, *named.values()])}
             if isinstance(called, np.ufunc) and named:
                 raise _NotSplit
+        if name_of(called) in _BY_ALL and arguments.get("method") == "auto":
+            raise _NotSplit
         self.axes, self.keeps = _axes(arguments, data), bool(arguments.get("keepdims"))
         for core, tree in self._inputs(arguments):
             if (number := _number(tree)) is not None:

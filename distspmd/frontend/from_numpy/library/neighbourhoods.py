@@ -28,13 +28,19 @@ def with_border(values: Any, widths: Any, mode: Any, cval: Any) -> Any:
     return np.pad(values, widths, BORDERS[mode])
 
 
+def is_exact(values: Any, weights: Any) -> bool:
+    """Whether sums are those of SciPy, which cuts whole ones of weights that are not."""
+    kinds = values.dtype.kind + weights.dtype.kind
+    return "c" not in kinds and (values.dtype.kind == "f" or weights.dtype.kind != "f")
+
+
 def of_line(
     values: Any, weights: Any, axis: Any, output: Any, mode: Any, cval: Any, origin: Any
 ) -> Any:
     """Weighted sums along a dimension, in the type of the array."""
     given = np.asarray(values)
-    if output is not None or given.dtype.kind == "c" or weights.dtype.kind == "c":
-        raise NotImplementedError("scipy.ndimage with output=, or of complex numbers")
+    if output is not None or not is_exact(given, weights):
+        raise NotImplementedError("scipy.ndimage with output=, or of such types")
     n = weights.shape[0]
     before = n // 2 + origin
     lines = np.moveaxis(given, axis, -1)
@@ -60,8 +66,8 @@ def weighted(
     if output is not None or origin != 0:
         raise NotImplementedError("scipy.ndimage with output= or an origin")
     given, kernel = np.asarray(values), np.asarray(weights)
-    if given.dtype.kind == "c" or kernel.dtype.kind == "c":
-        raise NotImplementedError("scipy.ndimage of complex numbers")
+    if not is_exact(given, kernel):
+        raise NotImplementedError("scipy.ndimage of such types")
     befores = [n // 2 - (1 - n % 2 if turned else 0) for n in kernel.shape]
     widths = [(b, n - 1 - b) for b, n in zip(befores, kernel.shape, strict=True)]
     wide = with_border(given + 0.0, widths, mode, cval)
