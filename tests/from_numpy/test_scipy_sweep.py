@@ -22,6 +22,7 @@ from from_numpy.scipy_groups import CASES
 from from_numpy.statements_in_numpy import NotOnPaper, Programs
 
 pytest.importorskip("scipy")
+pytestmark = pytest.mark.filterwarnings("ignore")  # of SciPy, about such numbers
 
 _COMPILED = """
     fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2

@@ -99,7 +99,7 @@ ROWS: dict[str, str] = {
     "(n)->(k,l)": """
         linalg.circulant linalg.companion linalg.fiedler linalg.fiedler_companion
         linalg.convolution_matrix""",
-    "(n),(m)->(k,l)": "linalg.toeplitz linalg.hankel linalg.leslie",
+    "(n),(m)->(k,l)": "linalg.toeplitz",
     "(d),(m,d)->(m)": "spatial.distance.cdist",
 }
 """By signature."""
