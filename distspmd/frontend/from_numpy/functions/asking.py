@@ -357,19 +357,12 @@ def _recorded(run: Context, names: Sequence[str], values: Sequence[Any]) -> Any:
 def _attribute_of(run: Context, held: Held, name: str) -> Any:
     question = Question(run)
     tree = {"get": [question.tree(held), name]}
-    if name.startswith("__") or not _has(question, tree):
+    example = _probed(question, tree)
+    if name.startswith("__") or example is _NOTHING:
         run.tracer.refuse(f"{_name_of(tree)}, which the library has not")
-    if _is_called(question, tree):
+    if callable(example):
         return run.call(Held, [tree, held.data], {})
     return question.ask(tree)
-
-
-def _has(question: Question, tree: Any) -> bool:
-    return _probed(question, tree) is not _NOTHING
-
-
-def _is_called(question: Question, tree: Any) -> bool:
-    return callable(_probed(question, tree))
 
 
 _NOTHING = object()

@@ -48,13 +48,6 @@ def _jv(v: Any, z: Any) -> Any:
 
 
 @written_out_in("scipy.special")
-def _jn(v: Any, z: Any) -> Any:
-    from scipy.special import jv  # type: ignore[import-untyped,unused-ignore]
-
-    return jv(v, z)
-
-
-@written_out_in("scipy.special")
 def _logit(x: Any) -> Any:
     return np.log(x / (1 - np.asarray(x)))
 

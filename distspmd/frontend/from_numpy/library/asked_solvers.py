@@ -97,16 +97,7 @@ def minimize(
     results += [("jac", (n,), NUMBER)] if way in SLOPES else []
     results += [("njev", (), int)] if way in ("bfgs", "cg") else []
     results += [("hess_inv", (n, n), NUMBER)] if way == "bfgs" else []
-    found = converse(
-        "scipy.optimize:minimize",
-        [Asked(0), start],
-        named,
-        asked.functions,
-        start,
-        asked.values,
-        results,
-        asked.first,
-    )
+    found = asked.solve("minimize", [Asked(0), start], named, start, results)
     made = recorded([name for name, _, _ in results], found)
     if tells:
         tell(made, way)
@@ -284,15 +275,8 @@ def over_bounds(name: Any, func: Any, bounds: Any, args: Any, options: Any) -> A
     n = np.shape(bounds)[0]
     results: Any = [("x", (n,), NUMBER), ("fun", (), NUMBER), ("nfev", (), int), ("nit", (), int)]
     results.append(("success", (), bool))
-    found = converse(
-        "scipy.optimize:" + name,
-        [Asked(0), bounds],
-        options,
-        [lambda x: func(x, *more)],
-        np.zeros(n),
-        [()],
-        results,
-    )
+    asked = Functions(lambda x: func(x, *more))
+    found = asked.solve(name, [Asked(0), bounds], options, np.zeros(n), results)
     return recorded([name for name, _, _ in results], found)
 
 
@@ -479,12 +463,10 @@ def of_number(function: Any, args: Any) -> Any:
 
 def zero_between(name: Any, f: Any, a: Any, b: Any, args: Any, options: Any) -> Any:
     """A zero between two places, and what it took if that is asked for."""
-    told = {k: v for k, v in options.items() if k != "full_output"}
+    told = {**options, "full_output": True}
     asked = Functions(of_number(f, args))
-    given = [Asked(0), a, b]
-    found = asked.solve(
-        name, given, {**told, "full_output": True}, np.zeros(1), [("0", (), float), *STEPS]
-    )
+    results = [("0", (), float), *STEPS]
+    found = asked.solve(name, [Asked(0), a, b], told, np.zeros(1), results)
     return with_steps(found, options.get("full_output", False))
 
 
@@ -540,14 +522,14 @@ def newton(
     more, start = tuple_of(args), np.asarray(x0) * 1.0
     is_number = np.ndim(x0) == 0
     if is_number:
-        asked = Functions(lambda z: func(z[0], *more))
+        asked = Functions(of_number(func, more))
     else:
         asked = Functions(lambda z: np.asarray(func(z, *more)))
         asked.values[0] = start.shape
     told = {"tol": tol, "maxiter": maxiter, "x1": x1, "rtol": rtol, "disp": disp}
     for name, slope in (("fprime", fprime), ("fprime2", fprime2)):
         if slope is not None and is_number:
-            told[name] = asked.add(number_of(slope, more), ())
+            told[name] = asked.add(of_number(slope, more), ())
         if slope is not None and not is_number:
             told[name] = asked.add(values_of(slope, more), start.shape)
     line = np.atleast_1d(start)
@@ -559,11 +541,6 @@ def newton(
     kind = line.dtype
     found = asked.solve("newton", [Asked(0), x0], told, line, [("0", (), kind), *STEPS])
     return with_steps(found, full_output)
-
-
-def number_of(slope: Any, more: Any) -> Any:
-    """A function of a number as one of a vector."""
-    return lambda z: slope(z[0], *more)
 
 
 def values_of(slope: Any, more: Any) -> Any:
@@ -578,11 +555,11 @@ def root_scalar(f: Any, args: Any = (), method: Any = None, **options: Any) -> A
     told = {**options, "method": method}
     for name in ("fprime", "fprime2"):
         if callable(options.get(name)):
-            told[name] = asked.add(number_of(options[name], more), ())
-    names = ["root", "iterations", "function_calls", "converged"]
+            told[name] = asked.add(of_number(options[name], more), ())
     results: Any = [("root", (), float), ("iterations", (), int), ("function_calls", (), int)]
     results.append(("converged", (), bool))
-    return recorded(names, asked.solve("root_scalar", [Asked(0)], told, np.zeros(1), results))
+    found = asked.solve("root_scalar", [Asked(0)], told, np.zeros(1), results)
+    return recorded([name for name, _, _ in results], found)
 
 
 def minimize_scalar(fun: Any, *given: Any, args: Any = (), **options: Any) -> Any:
@@ -621,10 +598,9 @@ def fminbound(func: Any, x1: Any, x2: Any, args: Any = (), **options: Any) -> An
 
 def bracket(func: Any, xa: Any = 0.0, xb: Any = 1.0, args: Any = (), **options: Any) -> Any:
     """``scipy.optimize.bracket``."""
-    results = [(str(k), (), NUMBER) for k in range(6)]
+    results = [*((str(k), (), NUMBER) for k in range(6)), ("6", (), int)]
     asked = Functions(of_number(func, args))
-    given = [Asked(0), xa, xb]
-    return asked.solve("bracket", given, options, np.zeros(1), [*results, ("6", (), int)])
+    return asked.solve("bracket", [Asked(0), xa, xb], options, np.zeros(1), results)
 
 
 OPTIMIZERS = (
