@@ -194,10 +194,20 @@ def steps(n):
 
 RANDOM = np.random.default_rng(11)
 
+
+def of_a_file(x):
+    """Parts of an object are read where a file, which cannot be copied, is seen too."""
+    with open(__file__) as file:
+        read = {"first": file.readline(), "rest": len(file.read())}
+    y = x * len(read["first"])
+    return y + read["rest"]
+
+
 ARGUMENTS: dict[Any, tuple[Any, ...]] = {
     words: (CODES,),
     bfs: (INDPTR, INDICES),
     of_texts: (X,),
+    of_a_file: (X,),
     **dict.fromkeys(
         (
             *(carried, by_objects, ended, in_place, with_functions, of_generators, of_trees),

@@ -79,7 +79,7 @@ def redistributions() -> None:
         theirs=move(columns),
     )
     # What a rank cannot use is told to all.
-    with pytest.raises(ArgumentError, match=r"a layout is a distspmd\.Layout"):
+    with pytest.raises(ArgumentError, match=r"a layout is a distspmd\.layouts\.Layout"):
         distspmd.redistribute(comm, tile, "rows" if first else rows, columns)
     assert np.array_equal(move(columns)(), np.ones(columns.shape(comm.rank)))
 

@@ -468,7 +468,7 @@ class HostCall:
             write_answer(value, self.form, wanted, {})
         except ValueError as problem:
             if self.lines:
-                told = f"{self.lines} run in Python: {problem}. Annotate what they give, or write"
+                told = f"Python runs {self.lines}: {problem}. Annotate what they give, or write"
                 raise ProgramValueError(f"{told} a function with @distspmd.host.") from None
             raise ProgramValueError(f"the host function {self.name}: {problem}.") from None
 

@@ -121,7 +121,7 @@ def _call_region(run: Context, node: RegionCall) -> Any:
     first, last = region.lines
     lines = f"line {first}" if first == last else f"lines {first}-{last}"
     if tracer.parallel or tracer.own:
-        tracer.refuse(f"{lines} in a parallel map run in Python: write range for the map")
+        tracer.refuse(f"Python would run {lines} in a parallel map: write range for the map")
     _check_work(run, region, lines)
     return _RegionQuestion(run, region, lines).call()
 
@@ -133,7 +133,7 @@ def _check_work(run: Context, region: Region, lines: str) -> None:
     operations = work.array_operations(region.statements, kinds, known)
     if work.is_too_much(operations):
         told = run.tracer.message(
-            f"{lines} would run in Python on rank 0, with {operations:,.0f} elements of array work "
+            f"Python would run {lines} on rank 0, with {operations:,.0f} elements of array work "
             "that all ranks could share. Write the array work in statements of its own, before or "
             "after what is for Python, or mark a function with @distspmd.host"
         )
@@ -240,12 +240,12 @@ class _RegionQuestion(Question):
             return {"dict": [[k, self._tree(name, v)] for k, v in value.items()]}
         if isinstance(value, RunList | Closure | Undecided) or has_data(value):
             self._become_object(name)
-            self._refuse(f"{self.lines} run in Python, and read {name!r}")
+            self._refuse(f"Python runs {self.lines} and needs {name!r} there, which it cannot get")
         try:
             return {"fresh": pickled(value)}
         except Exception:  # whatever an object of the user raises
             self._become_object(name)
-            self._refuse(f"{self.lines} run in Python, and read {name!r}")
+            self._refuse(f"Python runs {self.lines} and needs {name!r} there, which it cannot get")
 
     # -- results --------------------------------------------------------------------------------
 
@@ -273,7 +273,7 @@ class _RegionQuestion(Question):
         if found.is_object:
             if name == RETURNED:
                 self._refuse(
-                    f"{self.lines} run in Python, and return an object that is neither an array "
+                    f"Python runs {self.lines} and returns an object that is neither an array "
                     "nor a number: return arrays and numbers"
                 )
             raise NeedsObject(region.file, frame.line, name)
@@ -288,7 +288,7 @@ class _RegionQuestion(Question):
             else f"it where it is bound, '{name}: float = ...' or '{name}: \"float64[N]\" = ...'"
         )
         told: str = self.run.tracer.message(
-            f"{self.lines} run in Python, and the type of {what} is not known: annotate {how}; "
+            f"Python runs {self.lines}, and the type of {what} is not known: annotate {how}; "
             "or call the function by @distspmd.program, which looks at the first call; or mark a "
             "function with @distspmd.host(like=...)"
         )

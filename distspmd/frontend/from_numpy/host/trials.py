@@ -169,10 +169,16 @@ class _Lines:
         for name, text in self.wanted.parts.items():
             if name not in self.wanted.found:
                 with contextlib.suppress(Exception):  # whatever its objects raise after the region
-                    own = copy.deepcopy(frame.f_locals)
-                    self.wanted.found[name] = eval(text, frame.f_globals, own)
+                    self.wanted.found[name] = _value_of(text, frame)
         if self.wanted.is_found:
             raise _Done
+
+
+def _value_of(text: str, frame: FrameType) -> Any:
+    """What an expression gives of copies of the variables that it names."""
+    code = compile(text, "<part>", "eval")
+    named = {name: frame.f_locals[name] for name in code.co_names if name in frame.f_locals}
+    return eval(code, frame.f_globals, copy.deepcopy(named))
 
 
 # -- effects --------------------------------------------------------------------------------------
