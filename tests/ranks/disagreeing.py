@@ -86,7 +86,7 @@ def redistributions() -> None:
 
 def lowered(program: object, schedule: object) -> object:
     sdfg = program.to_sdfg()
-    return distspmd.lower(sdfg, schedule).sdfg
+    return distspmd.lower(sdfg, schedule)
 
 
 def programs() -> None:
