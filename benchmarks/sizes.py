@@ -47,10 +47,9 @@ def main() -> None:
     for program, schedule, dtype, sizes in programs:
         for cache in ("first", "on disk"):
             start = time.perf_counter()
-            sdfg = numpy_program(program)
-            sdfg = distspmd.lower(sdfg, schedule).sdfg
+            lowering = distspmd.lower(numpy_program(program), schedule)
             parsed = time.perf_counter() - start
-            with distspmd.compile(sdfg, comm) as ready:
+            with distspmd.compile(lowering, comm) as ready:
                 for n, h in sizes:
                     shapes = [(n, n)] * 2 if program is heat else [(n, h), (h, h), (h, n)]
                     given = drawn(*shapes, dtype=dtype) if comm.rank == 0 else []
