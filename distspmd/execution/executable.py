@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import _ctypes
+import contextlib
 import ctypes
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -82,6 +84,7 @@ class Executable:
         error: Exception | None = None
         try:
             library = ctypes.CDLL(built.library)
+            _keep_threads(library)
             self._run = library[entry_of(built.name)]
             self._init = library[f"__dace_init_{built.name}"]
             self._exit = library[f"__dace_exit_{built.name}"]
@@ -178,6 +181,18 @@ class Executable:
         # The communicators stay: freeing them needs all ranks at once.
         if getattr(self, "_handle", None) is not None:
             self._free()
+
+
+def _keep_threads(library: ctypes.CDLL) -> None:
+    """Keep the OpenMP that a program is linked with loaded, also behind its last program.
+
+    Its threads wait in its code for more work; a process in which that is unmapped crashes.
+    """
+    with contextlib.suppress(AttributeError):  # a program without OpenMP
+        function = ctypes.cast(library.omp_get_max_threads, ctypes.c_void_p)
+        found = (ctypes.c_void_p * 4)()  # a Dl_info, which begins with the name of the file
+        if ctypes.CDLL(None).dladdr(function, found) and found[0]:
+            ctypes.CDLL(os.fsdecode(ctypes.string_at(found[0])))  # which nobody closes
 
 
 def load_executable(built: Build, lowering: Lowering, agreement: Agreement) -> Executable:

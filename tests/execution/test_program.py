@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -66,3 +67,31 @@ def test_ranks_other_than_the_first_import_no_dace(launch: Launch) -> None:
 def test_what_long_processes_have_closed_or_not_used_for_long_is_gone(launch: Launch) -> None:
     done = launch(RANKS / "long_running.py", ranks=2)
     assert done.stdout.count("bytes more on rank") == 4
+
+
+CLOSED = """
+import time
+import numpy as np
+import distspmd
+from mpi4py import MPI
+from distspmd.frontend import numpy_program
+
+def doubled(x):
+    return 2.0 * x
+
+lowering = distspmd.lower(numpy_program(doubled, np.zeros(100_000)), {})
+with distspmd.compile(lowering, MPI.COMM_SELF) as program:
+    program(np.zeros(100_000))
+time.sleep(0.5)
+print("omp is there:", any("omp" in line for line in open("/proc/self/maps")))
+"""
+
+
+def test_threads_of_a_closed_program_still_have_their_code(tmp_path: Path) -> None:
+    """In a process where nothing else has loaded OpenMP, as torch does."""
+    (tmp_path / "closed.py").write_text(CLOSED)
+    command = [sys.executable, str(tmp_path / "closed.py")]
+    done = subprocess.run(
+        command, env={**os.environ, "OMP_NUM_THREADS": "2"}, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, "omp is there: True\n"), done.stderr
