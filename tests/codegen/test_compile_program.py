@@ -39,7 +39,7 @@ def program(code):
         "said", {"i": "0:9"}, {"x": dace.Memlet("a[i]")}, code, {"y": dace.Memlet("b[i]")},
         language=dace.Language.CPP, external_edges=True,
     )
-    distspmd.lower(sdfg, {"b": (1,)})
+    sdfg = distspmd.lower(sdfg, {"b": (1,)}).sdfg
     return sdfg
 
 def run():
@@ -99,7 +99,7 @@ def library(factor=2, size=9, name="keyed", **options):
         return a * factor
     sdfg = keyed.to_sdfg()
     sdfg.name = name
-    distspmd.lower(sdfg, {}, deterministic=options.pop("deterministic", False))
+    sdfg = distspmd.lower(sdfg, {}, deterministic=options.pop("deterministic", False)).sdfg
     return build_for(sdfg, 1, **options)[0].library
 
 variants = [

@@ -135,7 +135,8 @@ def test_random_numbers_are_drawn_once_and_lines_printed_once(capfd: Any) -> Non
 def test_each_call_checks_the_types_that_the_first_one_has_shown() -> None:
     program = _program(hosted.of_other_types)
     check_same(program(hosted.X, hosted.CODES), hosted.of_other_types(hosted.X, hosted.CODES))
-    with pytest.raises(ProgramValueError, match=r"^lines 2.*an array of the shape \(1,\), where"):
+    message = r"^Python runs lines 2.*an array of the shape \(1,\), where"
+    with pytest.raises(ProgramValueError, match=message):
         program(hosted.X, np.zeros_like(hosted.CODES))
 
 
@@ -211,3 +212,18 @@ def test_a_saved_program_has_its_regions(tmp_path: Path) -> None:
     code = _LOADED.format(tests=str(HERE.parent), path=path)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.stdout == "9\n", done.stderr
+
+
+def shared(x, codes):
+    seen = set()
+    for c in codes:
+        seen.add(int(c))
+    part = x[1:] if len(seen) > 3 else x
+    part[0] = 7.0
+    return x * 2.0, part
+
+
+def test_an_array_that_two_names_have_after_a_region_is_not_changed_in_silence() -> None:
+    message = "'part' and 'x' are one array, or parts of one. Other lines change it in place"
+    with pytest.raises(ProgramValueError, match=message):
+        _program(shared)(np.arange(8.0), np.arange(5))

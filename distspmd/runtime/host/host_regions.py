@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.errors import ProgramValueError
+
 OBJECTS: dict[str, Any] = {}
 """Objects of Python of the program that runs, by what it calls them."""
 
@@ -34,16 +36,21 @@ class Region:
     def __reduce__(self) -> Any:
         return Region, (self.function, self.lines)
 
-    def __call__(self, kept: Sequence[Any], changed: Sequence[int], *given: Any) -> Any:
+    def __call__(
+        self, kept: Sequence[Any], changed: Sequence[int], told: Sequence[Any], *given: Any
+    ) -> Any:
         """Run the statements.
 
         Args:
             kept: for each result the name by which it stays here, or the form of an array or a
                 number that the program gets.
             changed: places of arrays that they change.
+            told: names of what they read, names of the results, and names of arrays that the rest
+                of the program may change in place.
             given: what they read.
         """
         found = self.function(*given)
+        self._check_apart(given, found, *told)
         results = []
         for value, name in zip(found, kept, strict=True):
             if isinstance(name, str):
@@ -51,6 +58,36 @@ class Region:
             else:
                 results.append(_filled(name) if value is MISSING else value)
         return (*results, *(given[place] for place in changed))
+
+    def _check_apart(
+        self,
+        given: Sequence[Any],
+        found: Sequence[Any],
+        inputs: Sequence[str],
+        results: Sequence[str],
+        elsewhere: Sequence[str],
+    ) -> None:
+        """A result is a copy in the program: it must be no other variable's array that is changed.
+
+        Raises:
+            ProgramValueError: it is.
+        """
+        before = [*zip(inputs, given, strict=True)]
+        for name, value in zip(results, found, strict=True):
+            for other, array in before:
+                is_changed = name != other and (name in elsewhere or other in elsewhere)
+                if is_changed and _is_shared(value, array):
+                    raise ProgramValueError(
+                        f"Python runs {self.lines}, after which {name!r} and {other!r} are one "
+                        "array, or parts of one. Other lines change it in place, where they are "
+                        f"two. Write {name} = ... outside of these lines, or copy it: .copy()."
+                    )
+            before.append((name, value))
+
+
+def _is_shared(one: Any, other: Any) -> bool:
+    both = isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
+    return both and np.may_share_memory(one, other)
 
 
 class _Missing:

@@ -165,7 +165,8 @@ class _RegionQuestion(Question):
         ]
         form = Form(tuple(every), form_of(tuple(every)), tuple(self._leaves(typed)))
         host = HostFunction(self._function(), None, None, "one")
-        tree = {"call": [host.reference(), [kept, places, *given], {}]}
+        told = [region.inputs, region.results, sorted(region.elsewhere)]
+        tree = {"call": [host.reference(), [kept, places, told, *given], {}]}
         answers = emit_call(
             run,
             "_".join([region.name, self.lines.replace(" ", "_").replace("-", "_to_")]),

@@ -53,6 +53,7 @@ class Region:
         outputs: variables that they bind, and that are read elsewhere.
         arrays: of the inputs, those that they change in place if these are arrays.
         objects: of the inputs, those that they may change if these are no arrays.
+        elsewhere: variables whose arrays other statements of the function may change in place.
         returns: whether they always return.
         jumps: whether they may jump, past what follows.
         annotations: of the variables, and of what the function returns (:data:`RETURNED`).
@@ -66,6 +67,7 @@ class Region:
     outputs: list[str]
     arrays: set[str]
     objects: set[str]
+    elsewhere: set[str]
     returns: bool
     jumps: bool
     annotations: dict[str, ast.expr]
@@ -407,6 +409,7 @@ class _Function:
             sorted(outputs - kept),
             arrays & inputs,
             objects & inputs,
+            self._changed_outside(parts),
             returns,
             bool(jumps) and not returns,
             self._annotations(),
@@ -451,6 +454,14 @@ class _Function:
     def _bound_outside(self, parts: Sequence[ast.stmt]) -> set[str]:
         bound = _outside(self.node.body, {id(p) for p in parts}, lambda s: names.bound_in([s]))
         return bound | names.parameters_of(self.node) | (self.locals - self.own)
+
+    def _changed_outside(self, parts: Sequence[ast.stmt]) -> set[str]:
+        """Variables whose arrays the rest of the function may change in place."""
+
+        def changed(node: ast.AST) -> set[str]:
+            return names.changed_in([node], self.outside, self.kinds.ndims)[0]
+
+        return _outside(self.node.body, {id(p) for p in parts}, changed)
 
     def _annotations(self) -> dict[str, ast.expr]:
         found = {
