@@ -199,7 +199,7 @@ def many_files(a: dace.float64[7, 5], b: dace.float64[5, 6], steps: dace.int64):
 for parts in ((1, 1, 1), (2, 1, 1)):
     sdfg = many_files.to_sdfg()
     if comm.rank == 0:
-        distspmd.lower(sdfg, {"_MatMult_": parts})
+        sdfg = distspmd.lower(sdfg, {"_MatMult_": parts}).sdfg
     with distspmd.compile(sdfg if comm.rank == 0 else None, comm) as program:
         found = program(a=a, b=b, steps=2)
     if comm.rank == 0:

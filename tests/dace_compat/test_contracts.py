@@ -293,15 +293,6 @@ CONTRACTS: list[tuple[str, str, str, Callable[[], Any]]] = [
         ),
     ),
     (
-        "attributes of an SDFG",
-        "_parent, _parent_sdfg, _parent_nsdfg_node and guid say where it stands",
-        "dace_compat/swap.py",
-        lambda: (
-            {"_parent", "_parent_sdfg", "_parent_nsdfg_node", "_nodes"}
-            <= vars(dace.SDFG("s")).keys()
-        ),
-    ),
-    (
         "cpp.unparse_cr",
         "the C++ function of a conflict resolution",
         "codegen/user_reductions.py",
