@@ -269,7 +269,7 @@ class _RegionQuestion(Question):
         found = self._annotated(name) or hosted.shown.get((region.key, name))
         found = found or _told(region, name)
         if found is None:
-            what = "what they return" if name == RETURNED else region.parts.get(name, name)
+            what = "what is returned" if name == RETURNED else region.parts.get(name, name)
             raise NeedsTrial(region.file, region, name, self._untold(name, what))
         if found.is_object:
             if name == RETURNED:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from distspmd.frontend.from_numpy.host import names
-from distspmd.frontend.from_numpy.host.work import Kinds, Outside, array_work
+from distspmd.frontend.from_numpy.host.work import Kinds, Outside, array_work, is_parallel
 
 Position = tuple[int, int]
 WHOLE = 2
@@ -390,15 +390,18 @@ class _Function:
         """The region of statements."""
         if any(isinstance(p, ast.Yield | ast.YieldFrom | ast.Await) for p in _inside(parts)):
             raise CannotHost("it is a generator")
+        if any(map(is_parallel, _inside(parts))):
+            raise CannotHost("it has a parallel map")
+        own = parts
         parts = self._with_functions(parts)
         done: set[str] = set()
         inputs = names.exposed(parts, done) & self.locals
         bound = names.bound_in(parts) & self.own
-        others = self._read_outside(parts)
+        others = self._read_outside(own)  # functions that are taken along stand before others
         outputs = {
             n for n in bound if n in others or n.startswith(TESTED) or (is_loop and n in inputs)
         }
-        inputs |= (outputs - done) & self._bound_outside(parts)
+        inputs |= (outputs - done) & self._bound_outside(own)
         arrays, objects = names.changed_in(parts, self.outside, self.kinds.ndims)
         kept = {n for n in outputs if self._is_kept(n, parts)}
         jumps = _jumps(parts)

@@ -151,6 +151,15 @@ def array_work(node: ast.AST, kinds: Kinds, outside: Outside) -> bool:
     return is_read or any(array_work(part, kinds, outside) for part in children)
 
 
+def is_parallel(node: ast.AST) -> bool:
+    """Whether a loop is a parallel map: ``for i in distspmd.map[0:n]``."""
+    over = node.iter if isinstance(node, ast.For) else None
+    if isinstance(over, ast.BinOp):
+        over = over.left  # with a schedule of DaCe behind it
+    base = over.value if isinstance(over, ast.Subscript) else None
+    return "map" in (getattr(base, "attr", ""), getattr(base, "id", ""))
+
+
 def _is_whole_part(node: ast.Subscript, kinds: Kinds, outside: Outside) -> bool:
     """Whether a part of an array is one with elements of its own."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]

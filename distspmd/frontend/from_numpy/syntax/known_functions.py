@@ -79,11 +79,12 @@ def attribute(run: Context, node: ast.Attribute, entry: ReadsEntry) -> Any:
 
 def _with(node: ast.expr, entry: ReadsEntry, value: Any) -> ast.expr | None:
     """An entry, or an attribute of it, with a value in its place; None for other expressions."""
-    if node is entry.node:
-        return ast.Constant(value)
+    found: ast.expr = ast.Constant(value)
     if isinstance(node, ast.Attribute) and node.value is entry.node:
-        return ast.Attribute(ast.Constant(value), node.attr, ast.Load())
-    return None
+        found = ast.Attribute(found, node.attr, ast.Load())
+    elif node is not entry.node:
+        return None
+    return ast.fix_missing_locations(ast.copy_location(found, node))
 
 
 def _kept_key(run: Context, entry: ReadsEntry) -> ast.expr:
