@@ -77,4 +77,4 @@ def as_array(x: Any) -> Any:
 )
 def test_what_is_not_covered_is_refused_with_what_to_write(function: Any, message: str) -> None:
     with pytest.raises(UnsupportedProgram, match=message):
-        numpy_program(function, np.ones(8))
+        numpy_program(function, np.ones(8), host="refuse")

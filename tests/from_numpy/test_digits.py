@@ -124,4 +124,4 @@ def test_numbers_with_a_prefix_of_the_run_are_refused() -> None:
         return int(bin(int(x[0])), 2)
 
     with pytest.raises(UnsupportedProgram, match="blanks, or a prefix as 0b"):
-        numpy_program(program, X)
+        numpy_program(program, X, host="refuse")

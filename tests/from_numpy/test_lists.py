@@ -376,7 +376,7 @@ def gets_longer(x: Any) -> Any:
 )
 def test_what_lists_cannot_be_is_refused_by_name(function: Callable[..., Any], said: str) -> None:
     with pytest.raises(UnsupportedProgram, match=said):
-        numpy_program(function, X)
+        numpy_program(function, X, host="refuse")
 
 
 def test_a_list_of_which_each_reading_says_the_same_is_refused_by_its_line(

@@ -309,7 +309,7 @@ def shape_by_iteration(x):
 )
 def test_what_depends_on_the_run_is_refused_with_the_line(function: Any, message: str) -> None:
     with pytest.raises(UnsupportedProgram, match=message) as refused:
-        numpy_program(function, np.zeros(8))
+        numpy_program(function, np.zeros(8), host="refuse")
     assert "test_mutation.py:" in str(refused.value)
 
 
