@@ -91,7 +91,7 @@ def more_than_a_letter(x: Any) -> Any:
 )
 def test_what_texts_of_the_run_cannot_be(function: Any, said: str) -> None:
     with pytest.raises(UnsupportedProgram, match=said):
-        numpy_program(function, np.zeros(40))
+        numpy_program(function, np.zeros(40), host="refuse")
 
 
 def compared_with_numbers(x: Any) -> Any:

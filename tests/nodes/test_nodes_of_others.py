@@ -14,7 +14,7 @@ from dace import SDFG, Memlet
 from dace.sdfg import nodes
 
 import distspmd
-from distspmd.analysis import node_accesses
+from distspmd.analysis import declared_accesses
 from distspmd.errors import ScheduleWarning, UnsupportedProgram
 
 sys.path.append(str(Path(__file__).parent.parent / "ranks"))
@@ -23,10 +23,10 @@ import nodes_of_others as others
 
 @pytest.fixture(autouse=True)
 def nothing_stated() -> Iterator[None]:
-    before = dict(node_accesses._stated)
+    before = dict(declared_accesses._stated)
     yield
-    node_accesses._stated.clear()
-    node_accesses._stated.update(before)
+    declared_accesses._stated.clear()
+    declared_accesses._stated.update(before)
 
 
 def kept(sdfg: SDFG) -> set[tuple[str, str | None]]:
