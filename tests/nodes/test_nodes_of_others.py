@@ -31,7 +31,9 @@ def nothing_stated() -> Iterator[None]:
 
 def kept(sdfg: SDFG) -> set[tuple[str, str | None]]:
     found = (n for n, _ in sdfg.all_nodes_recursive() if isinstance(n, nodes.LibraryNode))
-    return {(type(n).__name__, n.implementation) for n in found if node_accesses.is_of_others(n)}
+    return {
+        (type(n).__name__, n.implementation) for n in found if declared_accesses.is_of_others(n)
+    }
 
 
 def grids(lowering: Any) -> dict[str, tuple[int, ...]]:
