@@ -435,18 +435,24 @@ class _Function:
         return not anew
 
     def _with_functions(self, parts: list[ast.stmt]) -> list[ast.stmt]:
-        """Statements with the functions of the program that they call, which become their own."""
-        known = {
-            p.name: p
-            for p in names.within(self.node.body)
-            if isinstance(p, ast.FunctionDef | ast.ClassDef)
-        }
+        """Statements with the functions of the program that they call, which become their own.
+
+        Raises:
+            CannotHost: one of these is defined more than once.
+        """
+        known: dict[str, list[ast.stmt]] = {}
+        for part in names.within(self.node.body):
+            if isinstance(part, ast.FunctionDef | ast.ClassDef):
+                known.setdefault(part.name, []).append(part)
         while True:
             here = {p.name for p in parts if isinstance(p, ast.FunctionDef | ast.ClassDef)}
             needed = names.exposed(parts, set()) & known.keys() - here
             if not needed:
                 return parts
-            parts = [*(known[name] for name in sorted(needed)), *parts]
+            for name in sorted(needed):
+                if len(known[name]) > 1:
+                    raise CannotHost(f"{name!r} is defined more than once")
+                parts = [*known[name], *parts]
 
     def _read_outside(self, parts: Sequence[ast.stmt]) -> set[str]:
         """Variables that the rest of the function reads as they are after statements."""
