@@ -41,11 +41,12 @@ from distspmd.lowering import Lowering
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
 from distspmd.runtime.compilers import toolchain
+from distspmd.runtime.launch import attendance
 
 _KIND, _FILE = "steps", "step.pickle"
 _VARIANTS = 16
 """So many entries of one key are kept, which differ in the modules that were imported."""
-_OF_A_START = ("DISTSPMD_DRIVER", "DISTSPMD_LAUNCH", "DISTSPMD_ROLL", "DISTSPMD_STARTED")
+_OF_A_START = ("DISTSPMD_DRIVER", "DISTSPMD_LAUNCH", attendance.VARIABLE, "DISTSPMD_STARTED")
 """Variables that are drawn anew in each start, and decide nothing."""
 
 

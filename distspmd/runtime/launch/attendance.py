@@ -221,6 +221,7 @@ class Attendance:
                 self.hosts[rank], self._processes[rank] = host, number
                 for each in (ENTERS, LEAVES, ENDS) if what == BECOMES else (what,):
                     self._told[each].add(rank)
+                speaker.connection.sendall(b"heard\n")
         except (OSError, ValueError):  # it is closed, or nobody of ours
             self._ears.unregister(speaker.connection)
             speaker.connection.close()
@@ -260,7 +261,6 @@ class _Speaker:
             what, rank, number, host = word.split(" ", 3)
             self.rank = int(rank)
             found.append((what, self.rank, int(number), host))
-            self.connection.sendall(b"heard\n")
         if len(self._said) > _MOST_BYTES:
             raise ValueError
         return found
