@@ -91,7 +91,7 @@ def add_vjp(
     call = HostCall(
         f"{node.label}_vjp",
         json.dumps(_question(question, json.loads(node.vjp), numbers)),
-        _terms(node.terms, numbers),
+        vjp_terms(node.terms, numbers),
         node.everywhere,
     )
     call.debuginfo = operation.info
@@ -199,7 +199,7 @@ def _path_in(tree: Any, number: int) -> list[Any] | None:
     return None
 
 
-def _terms(terms: str, wanted: Sequence[int]) -> str:
+def vjp_terms(terms: str, wanted: Sequence[int]) -> str:
     """Dimensions of the call for gradients, split where each of its results has the dimension."""
     before, _, after = terms.partition("->")
     inputs, outputs = before.split(","), after.split(",")

@@ -161,7 +161,7 @@ def _pass(interpreter: Context, loop: Loop, read: Callable[[Loop], Result]) -> t
         return _learning(interpreter, loop, read)
     except _Again:
         raise
-    except Exception:
+    except Exception:  # of kinds that are outdated, whatever it is; a settled pass raises it again
         if nest.is_settled:
             raise
         raise (_Again(True) if nest.is_outermost else Unsettled()) from None
