@@ -17,15 +17,10 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy import api  # noqa: F401 (it fills the registry)
-from distspmd.frontend.from_numpy.arithmetic import BUILDS
-from distspmd.frontend.from_numpy.functions.asking import SOLVERS
-from distspmd.frontend.from_numpy.functions.registry import (
-    FUNCTIONS,
-    METHODS,
-    REFUSALS,
-    REFUSED,
-)
+from distspmd.frontend.from_numpy.arrays.arithmetic import BUILDS
 from distspmd.frontend.from_numpy.host.scipy_signatures import NAMES, OF_DISTRIBUTIONS, PLACES
+from distspmd.frontend.from_numpy.numpy.asking import SOLVERS
+from distspmd.frontend.from_numpy.numpy.registry import FUNCTIONS, METHODS, REFUSALS, REFUSED
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/numpy.md"

@@ -24,7 +24,7 @@ from distspmd.execution.call_keys import (
 )
 from distspmd.execution.program import Program
 from distspmd.execution.symbolic_program import SymbolicProgram
-from distspmd.frontend.from_numpy.syntax.sources import globals_of
+from distspmd.frontend.from_numpy.reader.sources import globals_of
 from distspmd.layouts.mesh import Mesh
 from distspmd.lowering import Lowering
 from distspmd.placement.argument_layouts import is_tile
@@ -325,7 +325,7 @@ class PartitionedFunction(steps.Decorated):
 
     def _key(self, given: Mapping[str, Any]) -> Any:
         """What tells calls apart that need programs of their own."""
-        from distspmd.frontend.from_numpy.outside_values import outside_key
+        from distspmd.frontend.from_numpy.reader.outside_values import outside_key
 
         values = sorted(self._without_devices(given).items())
         roots = [_python_function(self.function), *(v for _, v in values if is_all_code(v))]
@@ -336,7 +336,7 @@ class PartitionedFunction(steps.Decorated):
     def _key_of(self, name: str, value: Any) -> Any:
         """Of an argument or size; with its value where a program is made for that."""
         decides_code = name in self._fixed or name not in self._signature.parameters
-        from distspmd.frontend.from_numpy.outside_values import is_seen_whole
+        from distspmd.frontend.from_numpy.reader.outside_values import is_seen_whole
 
         kind = type(value).__qualname__ if is_seen_whole(value) else kind_of(value)
         return name, kind, value_of(value) if decides_code else None

@@ -11,7 +11,7 @@ from mpi4py import MPI
 
 import distspmd
 from distspmd.frontend import numpy_program
-from distspmd.frontend.from_numpy.transcript import Refusal
+from distspmd.frontend.from_numpy.arrays.transcript import Refusal
 from from_numpy.endings import INPUTS, different_endings, of_program
 
 X = INPUTS[0]

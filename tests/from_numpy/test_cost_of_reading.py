@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from distspmd.frontend import numpy_program
-from distspmd.frontend.from_numpy.interpreter import Interpreter
+from distspmd.frontend.from_numpy.reader.interpreter import Interpreter
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import on_paper
 from from_numpy.outcomes import RIGHT

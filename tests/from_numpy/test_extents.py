@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import sympy
 
-from distspmd.frontend.from_numpy.syntax.sharing import collide
+from distspmd.frontend.from_numpy.reader.sharing import collide
 from distspmd.frontend.tensor_ir.whole_numbers import direction, floor_divide, symbol
 from from_numpy.collections_of_cases import Case
 from from_numpy.harness import on_paper

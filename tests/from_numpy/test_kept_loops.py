@@ -11,7 +11,7 @@ from dace.sdfg.state import LoopRegion
 
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
-from distspmd.frontend.from_numpy.settling import SHORT
+from distspmd.frontend.from_numpy.kinds.settling import SHORT
 from from_numpy.collections_of_cases import Case
 from from_numpy.harness import on_paper
 

@@ -14,7 +14,7 @@ from mpi4py import MPI
 import distspmd
 from distspmd.errors import ProgramIndexError, ProgramRuntimeError, UnsupportedProgram
 from distspmd.frontend import numpy_program
-from distspmd.frontend.from_numpy.run_lists import DecidedByRun
+from distspmd.frontend.from_numpy.lists.run_lists import DecidedByRun
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import on_paper, run_here
 from from_numpy.outcomes import RIGHT

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, REFUSALS, own_names
+from distspmd.frontend.from_numpy.numpy.registry import FUNCTIONS, REFUSALS, own_names
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import run_here
 from from_numpy.outcomes import RIGHT

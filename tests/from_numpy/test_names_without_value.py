@@ -12,7 +12,7 @@ from mpi4py import MPI
 import distspmd
 from distspmd.errors import ProgramUnboundLocalError
 from distspmd.frontend import numpy_program
-from distspmd.frontend.from_numpy.transcript import Refusal
+from distspmd.frontend.from_numpy.arrays.transcript import Refusal
 from from_numpy.endings import HIGH, INPUTS, LOW, different_endings, of_python
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
-from distspmd.frontend.from_numpy.functions.registry import REFUSED, by_name
+from distspmd.frontend.from_numpy.numpy.registry import REFUSED, by_name
 
 
 def text(x: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from distspmd.frontend.from_numpy import subscripts, tracer
+from distspmd.frontend.from_numpy.arrays import subscripts, tracer
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import on_paper, run_here
 from from_numpy.outcomes import RIGHT, WRONG, Outcome

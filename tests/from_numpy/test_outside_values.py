@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from distspmd.frontend.from_numpy.outside_values import outside_key
+from distspmd.frontend.from_numpy.reader.outside_values import outside_key
 
 SCALE: Any = 2.0
 TABLE: Any = np.arange(4.0)

@@ -18,33 +18,36 @@ from dace.frontend.python.parser import DaceProgram
 
 from distspmd.analysis.infer_sizes import Equation, solve
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
-from distspmd.frontend.from_numpy import annotation_types, dace_parser, functions, host, syntax
-from distspmd.frontend.from_numpy.entries import element_type, form_of
-from distspmd.frontend.from_numpy.frames import Frame
-from distspmd.frontend.from_numpy.functions.python_random import begin_streams
-from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS
-from distspmd.frontend.from_numpy.host.dace_calls import take_host_functions
-from distspmd.frontend.from_numpy.host.hosting import Hosting, read_with_regions
-from distspmd.frontend.from_numpy.interpreter import HOLE, PLACE, Interpreter
-from distspmd.frontend.from_numpy.kinds import has_arrays
-from distspmd.frontend.from_numpy.list_rooms import LEAST_ROOM
-from distspmd.frontend.from_numpy.prune import without_unread
-from distspmd.frontend.from_numpy.reading_again import ReadProgramAgain
-from distspmd.frontend.from_numpy.results import returned_form
-from distspmd.frontend.from_numpy.run_lists import DecidedByRun, Known
-from distspmd.frontend.from_numpy.settling import KnownFacts, settled
-from distspmd.frontend.from_numpy.shapes import size_of
-from distspmd.frontend.from_numpy.syntax.decorators import is_wrapper, without_wrappers
-from distspmd.frontend.from_numpy.syntax.sources import globals_of
-from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.transcript import (
+from distspmd.frontend.from_numpy import dace_parser, host
+from distspmd.frontend.from_numpy import numpy as functions
+from distspmd.frontend.from_numpy import reader as syntax
+from distspmd.frontend.from_numpy.arrays import annotation_types
+from distspmd.frontend.from_numpy.arrays.kinds import has_arrays
+from distspmd.frontend.from_numpy.arrays.prune import without_unread
+from distspmd.frontend.from_numpy.arrays.shapes import size_of
+from distspmd.frontend.from_numpy.arrays.tracer import Tracer
+from distspmd.frontend.from_numpy.arrays.transcript import (
     PYTHON_TYPES,
     AsksForGradients,
     CannotRoll,
     Refusal,
 )
-from distspmd.frontend.from_numpy.values import Tensor, View, view_of
-from distspmd.frontend.from_numpy.words_of_cpp import is_word_of_cpp
+from distspmd.frontend.from_numpy.arrays.values import Tensor, View, view_of
+from distspmd.frontend.from_numpy.arrays.words_of_cpp import is_word_of_cpp
+from distspmd.frontend.from_numpy.host.dace_calls import take_host_functions
+from distspmd.frontend.from_numpy.host.hosting import Hosting, read_with_regions
+from distspmd.frontend.from_numpy.kinds.reading_again import ReadProgramAgain
+from distspmd.frontend.from_numpy.kinds.settling import KnownFacts, settled
+from distspmd.frontend.from_numpy.lists.list_rooms import LEAST_ROOM
+from distspmd.frontend.from_numpy.lists.run_lists import DecidedByRun, Known
+from distspmd.frontend.from_numpy.numpy.python_random import begin_streams
+from distspmd.frontend.from_numpy.numpy.registry import FUNCTIONS, METHODS
+from distspmd.frontend.from_numpy.reader.decorators import is_wrapper, without_wrappers
+from distspmd.frontend.from_numpy.reader.entries import element_type, form_of
+from distspmd.frontend.from_numpy.reader.frames import Frame
+from distspmd.frontend.from_numpy.reader.interpreter import HOLE, PLACE, Interpreter
+from distspmd.frontend.from_numpy.reader.results import returned_form
+from distspmd.frontend.from_numpy.reader.sources import globals_of
 from distspmd.frontend.tensor_ir.emit_program import emit_program
 from distspmd.frontend.tensor_ir.statements import Container
 from distspmd.frontend.tensor_ir.whole_numbers import add, symbol

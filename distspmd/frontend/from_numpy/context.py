@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.frames import Frame
-    from distspmd.frontend.from_numpy.tracer import Tracer
+    from distspmd.frontend.from_numpy.arrays.tracer import Tracer
+    from distspmd.frontend.from_numpy.reader.frames import Frame
     from distspmd.frontend.tensor_ir.whole_numbers import Whole
 
 

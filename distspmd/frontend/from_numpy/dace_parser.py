@@ -15,9 +15,9 @@ from distspmd.analysis.iteration_spaces import Source
 from distspmd.dace_compat.numpy_parser import Tables, parsing
 from distspmd.dace_compat.numpy_visitor import LINE, NumpyVisitor
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
-from distspmd.frontend.from_numpy.einsum_dace import einsum
-from distspmd.frontend.from_numpy.linear_solve import add_linear_solve
-from distspmd.frontend.from_numpy.reductions import REDUCTIONS
+from distspmd.frontend.from_numpy.arrays.reductions import REDUCTIONS
+from distspmd.frontend.from_numpy.numpy.einsum_dace import einsum
+from distspmd.frontend.from_numpy.numpy.linear_solve import add_linear_solve
 from distspmd.passes.normalize.parsed_by_dace import mark_numpy
 from distspmd.symbolic_lowering import with_sizes
 

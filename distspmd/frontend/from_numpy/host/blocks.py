@@ -10,12 +10,12 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from distspmd.frontend.from_numpy.arrays.elements import is_one
+from distspmd.frontend.from_numpy.arrays.shapes import reshape
+from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, view_of
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.elements import is_one
-from distspmd.frontend.from_numpy.functions.lapack_calls import whole_container
-from distspmd.frontend.from_numpy.probes import Form
-from distspmd.frontend.from_numpy.shapes import reshape
-from distspmd.frontend.from_numpy.values import INT64, Tensor, view_of
+from distspmd.frontend.from_numpy.host.probes import Form
+from distspmd.frontend.from_numpy.numpy.lapack_calls import whole_container
 from distspmd.frontend.tensor_ir.statements import Length, Library
 from distspmd.nodes.host_call import BROADCAST, HostCall
 

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from distspmd.expressions.operations import DType
-from distspmd.frontend.from_numpy.asked import ask
+from distspmd.frontend.from_numpy.arrays.lengths import common_length
+from distspmd.frontend.from_numpy.arrays.transcript import Refusal
+from distspmd.frontend.from_numpy.arrays.values import Tensor
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.functions.asking import Question
-from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.host.asked import ask
 from distspmd.frontend.from_numpy.host.blocks import emit_call, letters_of_whole, term_of
-from distspmd.frontend.from_numpy.lengths import common_length
-from distspmd.frontend.from_numpy.probes import Form, Leaf, NoForm, Operand, form_of
-from distspmd.frontend.from_numpy.transcript import Refusal
-from distspmd.frontend.from_numpy.values import Tensor
+from distspmd.frontend.from_numpy.host.probes import Form, Leaf, NoForm, Operand, form_of
+from distspmd.frontend.from_numpy.numpy.asking import Question
+from distspmd.frontend.from_numpy.numpy.registry import function
 from distspmd.frontend.tensor_ir.statements import Length
 from distspmd.runtime.host.host_functions import HostFunction, Signature
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import distspmd
+from distspmd.frontend.from_numpy.arrays.values import Tensor
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.host.regions import (
     CannotHost,
@@ -18,11 +19,10 @@ from distspmd.frontend.from_numpy.host.regions import (
     with_regions,
 )
 from distspmd.frontend.from_numpy.host.work import Outside
-from distspmd.frontend.from_numpy.run_lists import RunList
-from distspmd.frontend.from_numpy.syntax import objects
-from distspmd.frontend.from_numpy.syntax.sources import globals_of
-from distspmd.frontend.from_numpy.syntax.variables import Undecided
-from distspmd.frontend.from_numpy.values import Tensor
+from distspmd.frontend.from_numpy.kinds.variables import Undecided
+from distspmd.frontend.from_numpy.lists.run_lists import RunList
+from distspmd.frontend.from_numpy.reader import objects
+from distspmd.frontend.from_numpy.reader.sources import globals_of
 
 _PACKAGE = os.path.dirname(os.path.abspath(distspmd.__file__)) + os.sep
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
+from distspmd.frontend.from_numpy.arrays.transcript import Refusal
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.transcript import Refusal
 
 PREFERRED: dict[str, str] = {
     "dict": "a dictionary whose keys the run decides",

@@ -11,12 +11,15 @@ from typing import Any, NoReturn
 import numpy as np
 import sympy
 
-from distspmd.frontend.from_numpy import annotation_types
+from distspmd.frontend.from_numpy.arrays import annotation_types
+from distspmd.frontend.from_numpy.arrays.kinds import has_data
+from distspmd.frontend.from_numpy.arrays.transcript import Refusal
+from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.functions.asking import Question
 from distspmd.frontend.from_numpy.host import work
 from distspmd.frontend.from_numpy.host.blocks import emit_call, letters_of_whole
 from distspmd.frontend.from_numpy.host.places import OfPython, is_object
+from distspmd.frontend.from_numpy.host.probes import Form, Leaf
 from distspmd.frontend.from_numpy.host.regions import (
     ENDED,
     FOUND_IN,
@@ -26,15 +29,12 @@ from distspmd.frontend.from_numpy.host.regions import (
     RegionCall,
     function_of,
 )
-from distspmd.frontend.from_numpy.kinds import has_data
-from distspmd.frontend.from_numpy.probes import Form, Leaf
-from distspmd.frontend.from_numpy.reading_again import ReadProgramAgain
-from distspmd.frontend.from_numpy.run_lists import RunList
-from distspmd.frontend.from_numpy.syntax.calls import Closure
-from distspmd.frontend.from_numpy.syntax.registry import expression
-from distspmd.frontend.from_numpy.syntax.variables import Undecided
-from distspmd.frontend.from_numpy.transcript import Refusal
-from distspmd.frontend.from_numpy.values import INT64, Tensor, View
+from distspmd.frontend.from_numpy.kinds.reading_again import ReadProgramAgain
+from distspmd.frontend.from_numpy.kinds.variables import Undecided
+from distspmd.frontend.from_numpy.lists.run_lists import RunList
+from distspmd.frontend.from_numpy.numpy.asking import Question
+from distspmd.frontend.from_numpy.reader.calls import Closure
+from distspmd.frontend.from_numpy.reader.registry import expression
 from distspmd.frontend.tensor_ir.whole_numbers import symbol
 from distspmd.runtime.host import host_regions
 from distspmd.runtime.host.host_functions import HostFunction

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.arrays.values import Tensor
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.host.blocks import MOST_BLOCKS, term_of
-from distspmd.frontend.from_numpy.probes import Form
-from distspmd.frontend.from_numpy.values import Tensor
+from distspmd.frontend.from_numpy.host.probes import Form
 from distspmd.frontend.tensor_ir.statements import Length
 from distspmd.frontend.tensor_ir.whole_numbers import same
 from distspmd.runtime.host.host_functions import Signature

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.host import names
-from distspmd.frontend.from_numpy.syntax.sources import globals_of, read_source
+from distspmd.frontend.from_numpy.reader.sources import globals_of, read_source
 from distspmd.plans.machine import Machine
 
 _OBJECTS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp)

@@ -1,0 +1,79 @@
+"""Comparisons as NumPy makes them: exact between signed and unsigned integers, and any of Python's.
+
+C++ would take a negative number for a large one beside an unsigned number of 64 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from distspmd.expressions.ir import Expression, apply, cast
+from distspmd.frontend.from_numpy.arrays.values import Tensor, number
+
+_MIRRORED = {
+    "less": "greater",
+    "less_equal": "greater_equal",
+    "greater": "less",
+    "greater_equal": "less_equal",
+    "equal": "equal",
+    "not_equal": "not_equal",
+}
+COMPARISONS = frozenset(_MIRRORED)
+"""The names of the functions."""
+
+
+def comparison(name: str) -> Callable[[Expression, Expression], Expression]:
+    """A comparison; complex numbers are compared by their real parts first, as NumPy does."""
+
+    def build(a: Expression, b: Expression) -> Expression:
+        kinds = a.dtype.kind + b.dtype.kind
+        if kinds == "iu" and b.dtype.itemsize == 8:
+            return _of_signs(name, a, b)
+        if kinds == "ui" and a.dtype.itemsize == 8:
+            return _of_signs(_MIRRORED[name], b, a)
+        if "c" in kinds and name not in ("equal", "not_equal"):
+            return _of_complex(name, a, b)
+        return apply(name, a, b)
+
+    return build
+
+
+def _of_signs(name: str, signed: Expression, unsigned: Expression) -> Expression:
+    """A number that may be negative, compared with one of 64 bits that may not."""
+    found = apply(name, cast(signed, unsigned.dtype), unsigned)
+    is_negative = apply("less", signed, number(0, signed.dtype))
+    if name in ("less", "less_equal", "not_equal"):
+        return apply("logical_or", is_negative, found)
+    return apply("logical_and", apply("logical_not", is_negative), found)
+
+
+def _of_complex(name: str, a: Expression, b: Expression) -> Expression:
+    strict = {"less_equal": "less", "greater_equal": "greater"}.get(name, name)
+    real = np.empty(0, a.dtype).real.dtype
+    reals, imaginary = ([apply(p, x, dtype=real) for x in (a, b)] for p in ("real", "imag"))
+    apart = apply(strict, *reals)
+    for part in imaginary:
+        is_nan = apply("not_equal", part, part)
+        apart = apply("logical_and", apart, apply("logical_not", is_nan))
+    alike = apply("logical_and", apply("equal", *reals), apply(name, *imaginary))
+    return apply("logical_or", apart, alike)
+
+
+def known_comparison(
+    ufunc: np.ufunc, operands: Sequence[Any], tensors: Sequence[Tensor]
+) -> bool | None:
+    """What holds of all elements, compared with a number that their type cannot be; else None."""
+    if ufunc.__name__ not in COMPARISONS:
+        return None
+    for place, value in enumerate(operands):
+        other = tensors[1 - place]
+        if type(value) is not int or other.weak is not None or other.dtype.kind not in "iu":
+            continue
+        most = np.iinfo(other.dtype)
+        if not most.min <= value <= most.max:
+            sign = 1 if value > 0 else -1
+            return bool(ufunc(0, sign) if place else ufunc(sign, 0))
+    return None

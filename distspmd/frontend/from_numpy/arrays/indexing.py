@@ -1,0 +1,456 @@
+"""Subscripts as in NumPy: slices of any steps, new axes, ellipses, masks, and arrays of indices."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, TypeGuard
+
+import numpy as np
+import sympy
+
+from distspmd.expressions.ir import Expression, Load, apply, cast
+from distspmd.frontend.from_numpy.arrays.arithmetic import choose, same_mask
+from distspmd.frontend.from_numpy.arrays.contractions import neutral_element
+from distspmd.frontend.from_numpy.arrays.elements import is_one
+from distspmd.frontend.from_numpy.arrays.empty_maps import is_empty
+from distspmd.frontend.from_numpy.arrays.images import Image, part_of_image
+from distspmd.frontend.from_numpy.arrays.lengths import with_capacity
+from distspmd.frontend.from_numpy.arrays.real_or_complex import RealOrComplex, joined, to_be_written
+from distspmd.frontend.from_numpy.arrays.subscripts import Axis, Masked, Picked, parse_subscript
+from distspmd.frontend.from_numpy.arrays.tracer import Tracer
+from distspmd.frontend.from_numpy.arrays.transcript import Refusal, shape_text, told
+from distspmd.frontend.from_numpy.arrays.values import (
+    Tensor,
+    View,
+    axis,
+    index_expression,
+    make_view,
+    number,
+    whole_expression,
+)
+from distspmd.frontend.tensor_ir.statements import Container, Index, Length, Store
+from distspmd.frontend.tensor_ir.whole_numbers import Whole, add, multiply, same
+
+
+def read(tracer: Tracer, base: Tensor, items: Any) -> Tensor:
+    """``base[items]``."""
+    if isinstance(base, RealOrComplex):
+        return joined([base], read(tracer, base.in_complex, items))
+    if base.mask is not None:
+        from distspmd.frontend.from_numpy.arrays.choosing import chosen
+
+        base = chosen(tracer, base)
+    base, items = _with_row(tracer, base, items)
+    found = parse_subscript(tracer, base.shape, items)
+    if any(isinstance(x, Masked) for x in found):
+        return _read_masked(tracer, base, found)
+    if any(isinstance(x, Picked) for x in found):
+        return _gather(tracer, base, found)
+    return _basic(base, found)
+
+
+def _with_row(tracer: Tracer, base: Any, items: Any) -> tuple[Any, Any]:
+    """``base[truth]`` as ``base[np.newaxis][[truth]]``: one truth value is a mask of one row."""
+    first, *rest = items if isinstance(items, tuple) and items else (items,)
+    is_truth = isinstance(first, bool | np.bool_) or (
+        isinstance(first, Tensor) and not first.ndim and first.dtype.kind == "b"
+    )
+    if not is_truth:
+        return base, items
+    row = _basic(base, parse_subscript(tracer, base.shape, None))
+    truth = tracer.tensor(first)
+    mask = Tensor((1,), np.dtype(bool), lambda _: truth.element(()))
+    return row, (mask, *rest)
+
+
+def part_at(tracer: Tracer, array: Tensor, place: Index) -> Tensor:
+    """What iteration gives of an array: a row, or a number, which later writes do not reach.
+
+    Of a table that the program relies on it is an element of the table: nobody writes that.
+    """
+    found = read(tracer, array, place)
+    if isinstance(found, View) and not found.ndim and found.container not in tracer.tables:
+        return Tensor((), found.dtype, found.element, found.weak)
+    return found
+
+
+def write(tracer: Tracer, base: Any, items: Any, value: Any) -> None:
+    """``base[items] = value``."""
+    base, value = to_be_written(tracer, base, value)
+    if not isinstance(base, View):
+        tracer.refuse(f"{told(base)} cannot be assigned to")
+    base, items = _with_row(tracer, base, items)
+    found = parse_subscript(tracer, base.shape, items)
+    if any(isinstance(x, Masked) for x in found):
+        _write_masked(tracer, base, found, value)
+    elif any(isinstance(x, Picked) for x in found):
+        _scatter(tracer, base, found, _array_of(tracer, value), None)
+    else:
+        target = _basic(base, found)
+        assert isinstance(target, View)
+        tracer.assign(target, _array_of(tracer, value))
+
+
+def _array_of(tracer: Tracer, value: Any) -> Tensor:
+    """A value that is assigned, in which elements that a mask chooses are an array."""
+    from distspmd.frontend.from_numpy.arrays.choosing import chosen
+
+    tensor = tracer.tensor(value)
+    return tensor if tensor.mask is None else chosen(tracer, tensor)
+
+
+def accumulate(tracer: Tracer, base: Any, items: Any, value: Any, operation: str) -> None:
+    """``np.add.at(base, items, value)`` and its like: an index that comes twice counts twice."""
+    if not isinstance(base, View):
+        tracer.refuse(f"{told(base)} cannot be assigned to")
+    found = parse_subscript(tracer, base.shape, items)
+    if any(isinstance(x, Masked) for x in found):
+        found = _as_picked(tracer, found)
+    if any(isinstance(x, Picked) for x in found):
+        _scatter(tracer, base, found, _array_of(tracer, value), operation)
+        return
+    target = _basic(base, found)
+    assert isinstance(target, View)
+    tensor = tracer.stored(tracer.broadcast(_array_of(tracer, value), target.shape))
+    tracer.write(target, tensor, operation)
+
+
+# -- slices ---------------------------------------------------------------------------------------
+
+
+def _basic(base: Tensor, found: Sequence[Any]) -> Tensor:
+    shape: list[Length] = []
+    places: list[Whole] = []
+    for item in found:
+        if item is None:
+            shape.append(1)
+        elif item.length is None:
+            places.append(item.first)
+        else:
+            places.append(add(item.first, multiply(item.step, axis(len(shape)))))
+            shape.append(item.length)
+    return moved(base, shape, places)
+
+
+def moved(
+    base: Tensor, shape: Sequence[Length], places: Sequence[Whole], *, is_merged: bool = False
+) -> Tensor:
+    """The tensor whose elements are those of another one at places, over ``axis(0)``, ..."""
+    if base.mask is not None:
+        raise Refusal(
+            "elements that a boolean mask chooses are arranged in another way: their number is not "
+            "known before the run. Use np.where(mask, ..., ...) on the whole"
+        )
+    if isinstance(base, View):
+        inner = base.at(places)
+        return make_view(
+            base.container,
+            shape,
+            inner,
+            is_merged=is_merged or base.is_merged,
+            weak=base.weak if not shape else None,
+        )
+
+    if isinstance(base, Image):
+        return part_of_image(base, lambda tensor: moved(tensor, shape, places))
+
+    def element(index: tuple[Index, ...]) -> Expression:
+        return base.element(at(places, index))
+
+    return Tensor(tuple(shape), base.dtype, element)
+
+
+def at(places: Sequence[Whole], index: Sequence[Index]) -> tuple[Index, ...]:
+    """Places for an index."""
+    by = {axis(d): i for d, i in enumerate(index)}
+    found: list[Index] = []
+    for place in places:
+        if isinstance(place, int):
+            found.append(place)
+            continue
+        own = {s: by[s] for s in place.free_symbols if s in by}
+        if all(isinstance(i, int | sympy.Basic) for i in own.values()):
+            value = place.xreplace({s: sympy.sympify(i) for s, i in own.items()})
+            found.append(int(value) if value.is_Integer else value)
+        elif place in own:
+            found.append(own[place])
+        else:
+            found.append(whole_expression(place, dict(own)))
+    return tuple(found)
+
+
+# -- arrays of indices ----------------------------------------------------------------------------
+
+
+def _advanced(
+    tracer: Tracer, base: View, found: Sequence[Any]
+) -> tuple[tuple[Length, ...], list[Any]]:
+    """The shape of the result, and for each dimension of the base a function of the index."""
+    picked = [(n, x) for n, x in enumerate(found) if isinstance(x, Picked)]
+    common = tracer.broadcast_shape([x.indices.shape for _, x in picked])
+    numbers = [
+        n
+        for n, x in enumerate(found)
+        if isinstance(x, Picked) or (isinstance(x, Axis) and x.length is None)
+    ]
+    together = numbers == list(range(numbers[0], numbers[-1] + 1))
+    shape: list[Length] = []
+    begin = -1
+    if not together:
+        begin = 0
+        shape += common
+    functions: list[Any] = []
+    for item in found:
+        if item is None:
+            shape.append(1)
+            continue
+        if isinstance(item, Axis) and item.length is not None:
+            d = len(shape)
+            shape.append(item.length)
+            functions.append(("axis", d, item))
+            continue
+        if together and begin < 0:
+            begin = len(shape)
+            shape += common
+        functions.append(("one", item.first) if isinstance(item, Axis) else ("picked", item))
+    places: list[Any] = []
+    for function in functions:
+        if function[0] == "axis":
+            _, d, item = function
+            places.append(add(item.first, multiply(item.step, axis(d))))
+        elif function[0] == "one":
+            places.append(function[1])
+        else:
+            indices = tracer.broadcast(function[1].indices, common)
+            places.append((indices, begin, len(common)))
+    return tuple(shape), places
+
+
+def _gathered_index(places: Sequence[Any], index: Sequence[Index]) -> tuple[Index, ...]:
+    result: list[Index] = []
+    for place in places:
+        if isinstance(place, tuple):
+            indices, begin, count = place
+            result.append(indices.element(tuple(index[begin : begin + count])))
+        else:
+            result += at([place], index)
+    return tuple(result)
+
+
+def _narrowed(base: Tensor, found: Sequence[Any]) -> tuple[Tensor, list[Any]]:
+    """The part of a base that numbers and slices leave, and what then becomes of its dimensions."""
+    kept: list[Any] = []
+    part: list[Any] = []
+    d, is_part = 0, False
+    for item in found:
+        if item is None:
+            kept.append(None)
+            continue
+        length = base.shape[d]
+        d += 1
+        if isinstance(item, Picked):
+            part.append(Axis(0, 1, length))
+            kept.append(item)
+            continue
+        is_all = item.length is not None and same(item.length, length) and item.step == 1
+        is_part |= not is_all and not is_one(length)
+        part.append(item if item.length is not None else Axis(item.first, 1, 1))
+        kept.append(Axis(0, 1, item.length))
+    return (_basic(base, part), kept) if is_part else (base, list(found))
+
+
+def _is_plain(base: Tensor) -> TypeGuard[View]:
+    """Whether a tensor is all of a container, so that indices are those of the container."""
+    return isinstance(base, View) and base.is_whole and not base.container.is_scalar
+
+
+def _gather(tracer: Tracer, base: Tensor, found: Sequence[Any]) -> Tensor:
+    base, found = _narrowed(base, found)
+    plain = base if _is_plain(base) else tracer.stored_anew(base, "base")
+    shape, places = _advanced(tracer, plain, found)
+    gathered = Tensor(
+        shape, base.dtype, lambda index: plain.element(_gathered_index(places, index))
+    )
+    return tracer.stored_anew(gathered, "gathered")
+
+
+def _scatter(
+    tracer: Tracer, base: View, found: Sequence[Any], value: Tensor, operation: str | None
+) -> None:
+    narrow, found = _narrowed(base, found)
+    assert isinstance(narrow, View), "a part of a view is one"
+    if _is_plain(narrow):
+        _scatter_plain(tracer, narrow, found, value, operation)
+        return
+    copied = tracer.stored_anew(narrow, "part")  # has room for all that it can be
+    _scatter_plain(tracer, copied, found, value, operation)
+    tracer.write(narrow, copied)
+
+
+def _scatter_plain(
+    tracer: Tracer, base: View, found: Sequence[Any], value: Tensor, operation: str | None
+) -> None:
+    """Write to places of a tensor whose indices are those of its container."""
+    shape, places = _advanced(tracer, base, found)
+    parameters, index = tracer.parameters(shape)
+    if is_empty(parameters):
+        return
+    if isinstance(value, View) and value.ndim and not value.is_whole:
+        value = tracer.stored_anew(value, "values")
+    value = tracer.broadcast(value, shape)
+    expression = value.element(index)
+    if tracer.is_decided_by_data(*shape):
+        _scatter_some(tracer, base, (shape, places), value, operation)
+        return
+    if any(isinstance(part, Load) and part.array is base.container for part in _loads(expression)):
+        value = tracer.stored_anew(value, "before")
+        expression = value.element(index)
+    place = _gathered_index(places, index)
+    store = Store(base.container, place, cast(expression, base.dtype), operation)
+    if operation is None:
+        tracer.ordered_kernel([store], parameters, base.container.name)
+    else:
+        tracer.kernel([store], parameters, base.container.name)
+
+
+def _scatter_some(
+    tracer: Tracer,
+    base: View,
+    chosen_: tuple[tuple[Length, ...], list[Any]],
+    value: Tensor,
+    operation: str | None,
+) -> None:
+    """Write to as many places as data decide: of all that could be, the others change nothing."""
+    shape, places = chosen_
+    room = [tracer.capacity(n) for n in shape]
+    whole: Tensor = with_capacity(value, room, tracer.bounds)
+    parameters, index = tracer.parameters(room)
+    place = _gathered_index(places, index)
+    counted = [(d, n) for d, (n, most) in enumerate(zip(shape, room, strict=True)) if n is not most]
+
+    def is_inside(index: tuple[Index, ...]) -> Expression:
+        tests = [apply("less", index_expression(index[d]), whole_expression(n)) for d, n in counted]
+        return functools.reduce(lambda a, b: apply("logical_and", a, b), tests)
+
+    there = tracer.stored_anew(Tensor(tuple(room), np.dtype(bool), is_inside)).element(index)
+    whole = tracer.stored_anew(whole, "values")
+    new = cast(whole.element(index), base.dtype)
+    if operation is None:
+        old = Load(base.container, place, base.dtype)
+        store = Store(base.container, place, apply("where", there, new, old))
+        tracer.ordered_kernel([store], parameters, base.container.name)
+        return
+    names = {"add": "sum", "maximum": "max", "minimum": "min"}
+    neutral = 1 if operation == "multiply" else neutral_element(names[operation], base.dtype)
+    nothing = number(neutral, base.dtype)
+    store = Store(base.container, place, apply("where", there, new, nothing), operation)
+    tracer.kernel([store], parameters, base.container.name)
+
+
+def _loads(expression: Expression) -> list[Expression]:
+    from distspmd.expressions.ir import parts
+
+    return parts(expression)
+
+
+# -- masks ----------------------------------------------------------------------------------------
+
+
+def _split_mask(tracer: Tracer, base: Tensor, found: Sequence[Any]) -> tuple[Tensor, Tensor]:
+    """The part that the other indices choose, and the mask in its shape."""
+    masks = [x for x in found if isinstance(x, Masked)]
+    if len(masks) > 1 or any(isinstance(x, Picked) for x in found):
+        tracer.refuse("one mask in an index at most, and no arrays of indices beside it")
+    mask = masks[0].mask
+    others: list[Any] = []
+    d, begin = 0, 0
+    out = 0
+    for item in found:
+        if isinstance(item, Masked):
+            begin = out
+            for n in base.shape[d : d + mask.ndim]:
+                others.append(Axis(0, 1, n))
+                out += 1
+            d += mask.ndim
+            continue
+        others.append(item)
+        if item is None:
+            out += 1
+            continue
+        out += item.length is not None
+        d += 1
+    part = _basic(base, others)
+    count = mask.ndim
+
+    def element(index: tuple[Index, ...]) -> Expression:
+        return mask.element(tuple(index[begin : begin + count]))
+
+    return part, Tensor(part.shape, mask.dtype, element)
+
+
+def _stays(found: Sequence[Any]) -> bool:
+    """Whether one mask chooses, of all dimensions that are left or of the first one."""
+    masks = [x.mask for x in found if isinstance(x, Masked)]
+    if len(masks) > 1 or any(isinstance(x, Picked) for x in found):
+        return False
+    others = sum(
+        item is None or (isinstance(item, Axis) and item.length is not None) for item in found
+    )
+    return not others or (masks[0].ndim == 1 and isinstance(found[0], Masked))
+
+
+def _as_picked(tracer: Tracer, found: Sequence[Any]) -> list[Any]:
+    """Masks as the indices of their true elements."""
+    from distspmd.frontend.from_numpy.arrays.choosing import true_indices
+
+    result: list[Any] = []
+    for item in found:
+        if isinstance(item, Masked):
+            result += [Picked(indices) for indices in true_indices(tracer, item.mask)]
+        else:
+            result.append(item)
+    return result
+
+
+def _read_masked(tracer: Tracer, base: Tensor, found: Sequence[Any]) -> Tensor:
+    if not _stays(found):
+        return _gather(tracer, base, _as_picked(tracer, found))
+    part, mask = _split_mask(tracer, base, found)
+    (own,) = (x.mask for x in found if isinstance(x, Masked))
+    if part.ndim != own.ndim:
+        mask = own
+    return Tensor(part.shape, part.dtype, part.element, None, mask)
+
+
+def _write_masked(tracer: Tracer, base: View, found: Sequence[Any], value: Any) -> None:
+    from distspmd.frontend.from_numpy.arrays.choosing import ranked
+
+    if not _stays(found):
+        _scatter(tracer, base, _as_picked(tracer, found), _array_of(tracer, value), None)
+        return
+    part, mask = _split_mask(tracer, base, found)
+    assert isinstance(part, View)
+    tensor = tracer.tensor(value)
+    (own,) = (x.mask for x in found if isinstance(x, Masked))
+    if tensor.mask is not None and any(same_mask(tensor.mask, m) for m in (mask, own)):
+        tensor = Tensor(tensor.shape, tensor.dtype, tensor.element)
+    else:
+        tensor = _array_of(tracer, tensor)
+        rest = part.ndim - own.ndim
+        if tensor.ndim == rest + 1 and not is_one(tensor.shape[0]):
+            tensor = ranked(tracer, own, tensor)
+        elif tensor.ndim > rest and not all(is_one(n) for n in tensor.shape[: tensor.ndim - rest]):
+            tracer.refuse(
+                f"an array of the shape {shape_text(tensor.shape)} is assigned to the elements "
+                "that a mask chooses, which are one dimension"
+            )
+    others = number(0, part.dtype) if _is_blank(tracer, part.container) else None
+    kept = part if others is None else Tensor(part.shape, part.dtype, lambda _: others)
+    tracer.assign(part, choose(tracer, mask, tensor, kept, part.dtype))
+
+
+def _is_blank(tracer: Tracer, container: Container) -> bool:
+    """Whether any elements may be in a container: nothing has written it since it was made."""
+    block = tracer.blank.pop(container, None)
+    return block is tracer.block and container not in {*block.containers()}

@@ -1,0 +1,202 @@
+"""Routines on lines: what takes all elements along a dimension, of each line apart.
+
+Scans, sorts, searches and transforms of a line run on one rank; the lines of an array are split
+over the ranks. A line has to be dense, so that a dimension that is not the last is moved first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+from dace import symbolic
+from dace.codegen.common import sym2cpp
+
+from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.arrays.elements import is_one
+from distspmd.frontend.from_numpy.arrays.shapes import normal_axis, reshape, size_of, transpose
+from distspmd.frontend.from_numpy.arrays.tracer import Tracer
+from distspmd.frontend.from_numpy.arrays.values import Tensor, View, axis, view_of
+from distspmd.frontend.tensor_ir.statements import Index, Length, Parameter, Routine, Window
+from distspmd.frontend.tensor_ir.whole_numbers import simplified, subtract, symbol, text
+
+HEADER = "kernels/lines.hpp"
+"""What routines include."""
+_DECLARED = re.compile(r"\b(?:int64_t|bool|double|auto)\b[\s&*]+([a-z]\w*)\s*[=;,)]")
+"""Variables of code in C++."""
+
+
+_OPEN, _CLOSE = "\x01", "\x02"
+"""Around whole numbers of the program in code."""
+
+
+def _with_own_variables(code: str) -> str:
+    """Code whose variables have names that no symbol of the program has."""
+    parts = re.split(f"{_OPEN}(.*?){_CLOSE}", code)
+    for name in set(_DECLARED.findall(code)):
+        parts[::2] = [re.sub(rf"\b{name}\b", f"__own_{name}", part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def cpp(value: Length) -> str:
+    """A whole number in C++."""
+    if isinstance(value, int):
+        return str(value)
+    return f"{_OPEN}({sym2cpp(symbolic.pystr_to_symbolic(text(value)))}){_CLOSE}"
+
+
+def run_on_lines(
+    tracer: Tracer,
+    label: str,
+    batch: Sequence[Length],
+    lines: Sequence[Tensor],
+    wholes: Sequence[Tensor],
+    results: Sequence[tuple[Length | None, DType]],
+    code: str,
+    header: str = HEADER,
+    **more: Any,
+) -> list[View]:
+    """Run code of C++ for each line of a batch.
+
+    Args:
+        tracer: gets the statement.
+        label: names the map.
+        batch: extents of the map.
+        lines: tensors of the shape of the batch, and a dimension more; ``_line0``, ... in the code.
+            An extent of one is broadcast. One without that dimension gives one element.
+        wholes: vectors that each iteration sees all of; ``_whole0``, ... in the code.
+        results: lengths of the lines that are made, or None for an element; and their types;
+            ``_result0``, ... in the code.
+        code: reads the pointers and writes the results.
+        header: that the code includes.
+        more: of the routine.
+
+    Returns:
+        the results, each of the batch's shape and its own length.
+    """
+    names = [f"__l{d}" for d in range(len(batch))]
+    room = [tracer.capacity(n) for n in batch]
+    parameters = [Parameter(name, 0, n) for name, n in zip(names, room, strict=True)]
+    place = tuple(symbol(p.name) for p in parameters)
+    inputs = {}
+    for n, line in enumerate(lines):
+        inputs[f"_line{n}"] = _window(tracer, line, place)
+    for n, whole in enumerate(wholes):
+        inputs[f"_whole{n}"] = _window(tracer, whole, ())
+    outputs, found = {}, []
+    for n, (length, dtype) in enumerate(results):
+        own = () if length is None else (length,)
+        view = tracer.fresh(tracer.target or label, (*batch, *own), dtype)
+        along = view.container.shape[len(batch) :]
+        outputs[f"_result{n}"] = Window(
+            view.container, (*place, *(0 for _ in own)), (*(1 for _ in batch), *along)
+        )
+        found.append(view)
+    every = tuple(parameters) or (Parameter("__once", 0, 1),)
+    code = _with_own_variables(code)
+    for name in sorted(set(re.findall(r"\b\w+\b", code))):
+        if tracer.is_decided_by_data(symbol(name)):  # code gets lengths as it gets elements
+            value = tracer.stored_anew(tracer.whole(symbol(name)), "length")
+            inputs[f"_length_{name}"] = Window(value.container, (), ())
+            code = re.sub(rf"\b{name}\b", f"(*_length_{name})", code)
+    tracer.add(Routine(label, every, inputs, outputs, code, header, **more))
+    return found
+
+
+def _window(tracer: Tracer, tensor: Tensor, place: Sequence[sympy.Symbol]) -> Window:
+    """The part of a tensor, at a place of a batch, that is one line."""
+    view = (
+        tracer.unmerged(tensor) if isinstance(tensor, View) else tracer.stored_anew(tensor, "lines")
+    )
+    assert isinstance(view, View)
+    if tracer.is_decided_by_data(*view.shape, *view.place) and not covers(view):
+        view = tracer.stored_anew(tensor, "lines")
+    if covers(view):
+        view = view_of(view.container)
+    found = _dense(view, place)
+    if found is None:
+        found = _dense(view_of(tracer.stored_anew(tensor, "lines").container), place)
+    assert found is not None, "what is stored anew lies densely"
+    return found
+
+
+def covers(view: View) -> bool:
+    """Whether a view has the indices of its container, though it may end before that does."""
+    return view.ndim == len(view.container.shape) and all(
+        p == axis(d) for d, p in enumerate(view.place)
+    )
+
+
+def _dense(view: View, place: Sequence[sympy.Symbol]) -> Window | None:
+    if view.container.is_scalar:
+        return None
+    along = symbol("__along")
+    is_element = view.ndim == len(place)
+    batch = tuple(
+        0 if is_one(n) else i for i, n in zip(place, view.shape[: len(place)], strict=True)
+    )
+    index = view.at(batch if is_element else (*batch, along))
+    if any(not isinstance(i, int | sympy.Basic) for i in index):
+        return None
+    has_lines = not is_element and any(along in sympy.sympify(i).free_symbols for i in index)
+    if not has_lines and (is_element or is_one(view.shape[-1])):
+        return Window(view.container, _direct(index), (1,) * len(index))
+    if not has_lines or any(along in sympy.sympify(i).free_symbols for i in index[:-1]):
+        return None
+    first = subtract(index[-1], along)
+    if along in sympy.sympify(first).free_symbols:
+        return None
+    return Window(
+        view.container, _direct((*index[:-1], first)), (*(1 for _ in index[:-1]), view.shape[-1])
+    )
+
+
+def _direct(index: Sequence[Index]) -> tuple[Length, ...]:
+    return tuple(i if isinstance(i, int) else simplified(i) for i in index)
+
+
+def with_last(tracer: Tracer, tensor: Tensor, axis: int) -> Tensor:
+    """A tensor whose last dimension was another one."""
+    if axis == tensor.ndim - 1:
+        return tensor
+    order = [d for d in range(tensor.ndim) if d != axis] + [axis]
+    return transpose(tracer, tensor, order)
+
+
+def put_back(tracer: Tracer, tensor: Tensor, axis: int) -> Tensor:
+    """A tensor whose last dimension is put where another one was."""
+    if axis == tensor.ndim - 1:
+        return tensor
+    order = list(range(tensor.ndim - 1))
+    order.insert(axis, tensor.ndim - 1)
+    return transpose(tracer, tensor, order)
+
+
+def flat(tracer: Tracer, tensor: Tensor) -> Tensor:
+    """The elements in reading order."""
+    return tensor if tensor.ndim == 1 else reshape(tracer, tensor, [size_of(tensor.shape)])
+
+
+def line_axis(tracer: Tracer, tensor: Tensor, axis: Any) -> tuple[Tensor, int]:
+    """A tensor and the dimension of its lines; all elements are one line where none is given."""
+    if axis is None:
+        return flat(tracer, tensor), 0
+    return tensor, normal_axis(tracer, axis, tensor.ndim)
+
+
+def along_axis(
+    tracer: Tracer,
+    label: str,
+    tensor: Tensor,
+    axis: int,
+    results: Sequence[tuple[Length, DType]],
+    code: str,
+    wholes: Sequence[Tensor] = (),
+    header: str = HEADER,
+) -> list[Tensor]:
+    """Run code of C++ for each line of a tensor along a dimension; so are results."""
+    moved = with_last(tracer, tensor, axis)
+    found = run_on_lines(tracer, label, moved.shape[:-1], [moved], wholes, results, code, header)
+    return [put_back(tracer, view, axis) for view in found]

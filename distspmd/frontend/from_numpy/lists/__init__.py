@@ -1,0 +1,1 @@
+"""Lists whose content the run decides: containers with room, and a count."""

@@ -1,0 +1,274 @@
+"""Fourier transforms, ``np.fft``: lines are transformed where they are, and others are split.
+
+A transform over several dimensions is one after the other; between them the array is redistributed,
+so that each dimension is whole when it is transformed (the pencil transform). The lines are
+transformed by ``kernels/fourier.hpp``. No package in the index has a library for this that C++ can
+call: wheels of pocketfft, ducc0 and PyFFTW bring neither headers nor a stable interface, and MKL
+stands under another licence and runs on some processors only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from distspmd.frontend.from_numpy.arrays.arithmetic import choose, combine, converted
+from distspmd.frontend.from_numpy.arrays.lines import along_axis, cpp
+from distspmd.frontend.from_numpy.arrays.shapes import normal_axis
+from distspmd.frontend.from_numpy.arrays.values import Tensor
+from distspmd.frontend.from_numpy.context import Context
+from distspmd.frontend.from_numpy.numpy.creation import dtype_of
+from distspmd.frontend.from_numpy.numpy.reductions import finished
+from distspmd.frontend.from_numpy.numpy.registry import function
+from distspmd.frontend.tensor_ir.statements import Length
+from distspmd.frontend.tensor_ir.whole_numbers import (
+    add,
+    floor_divide,
+    multiply,
+    simplified,
+    subtract,
+)
+
+HEADER = "kernels/fourier.hpp"
+_OPPOSITE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+
+
+def _scale(run: Context, norm: Any, inverse: bool, length: Length) -> str:
+    """The factor of a transform, in C++."""
+    if norm not in _OPPOSITE:
+        run.tracer.refuse(f'norm has to be "backward", "ortho" or "forward", not {norm!r}')
+    if norm == "ortho":
+        return f"1 / std::sqrt(double({cpp(length)}))"
+    return f"1 / double({cpp(length)})" if inverse == (norm != "forward") else "1.0"
+
+
+def _length(run: Context, n: Any, default: Length) -> Length:
+    if n is None:
+        return default
+    found = run.tracer.as_whole(n, "the length of a transform")
+    if isinstance(found, int) and found < 1:
+        run.tracer.refuse(f"Invalid number of FFT data points ({found}) specified.")
+    return found
+
+
+def _prepared(run: Context, value: Any, called: Any) -> tuple[Tensor, np.dtype[Any]]:
+    """A tensor with elements that are transformed, and the type of the results."""
+    tensor = run.tracer.tensor(value)
+    if tensor.ndim == 0:
+        run.tracer.refuse("the transform of a number: an array has to have a dimension")
+    kind = called(np.ones(4, tensor.dtype)).dtype
+    own = np.dtype(f"f{kind.itemsize // 2}" if kind.kind == "c" else kind)
+    if tensor.dtype.kind == "c":
+        own = np.dtype(f"c{own.itemsize * 2}")
+    if tensor.dtype != own:
+        tensor = converted(run.tracer, tensor, own)
+    return tensor, kind
+
+
+def transform(
+    run: Context, value: Any, n: Any = None, axis: Any = -1, norm: Any = None, inverse: bool = False
+) -> Tensor:
+    """``np.fft.fft`` or ``np.fft.ifft``."""
+    tensor, kind = _prepared(run, value, np.fft.fft)
+    d = normal_axis(run.tracer, axis, tensor.ndim)
+    length = _length(run, n, tensor.shape[d])
+    code = (
+        f"distspmd::fourier::complex_to_complex(_line0, {cpp(tensor.shape[d])}, _result0, "
+        f"{cpp(length)}, {str(inverse).lower()}, {_scale(run, norm, inverse, length)});"
+    )
+    name = "ifft" if inverse else "fft"
+    (found,) = along_axis(run.tracer, name, tensor, d, [(length, kind)], code, header=HEADER)
+    return found
+
+
+def real_transform(
+    run: Context, value: Any, n: Any = None, axis: Any = -1, norm: Any = None
+) -> Tensor:
+    """``np.fft.rfft``."""
+    if run.tracer.tensor(value).dtype.kind == "c":
+        run.tracer.refuse("np.fft.rfft of complex numbers: use np.fft.fft")
+    tensor, kind = _prepared(run, value, np.fft.rfft)
+    d = normal_axis(run.tracer, axis, tensor.ndim)
+    length = _length(run, n, tensor.shape[d])
+    code = (
+        f"distspmd::fourier::real_to_complex(_line0, {cpp(tensor.shape[d])}, _result0, "
+        f"{cpp(length)}, {_scale(run, norm, False, length)});"
+    )
+    many = add(floor_divide(length, 2), 1)
+    (found,) = along_axis(run.tracer, "rfft", tensor, d, [(many, kind)], code, header=HEADER)
+    return found
+
+
+def real_inverse(
+    run: Context, value: Any, n: Any = None, axis: Any = -1, norm: Any = None
+) -> Tensor:
+    """``np.fft.irfft``."""
+    tensor, kind = _prepared(run, value, np.fft.irfft)
+    d = normal_axis(run.tracer, axis, tensor.ndim)
+    length = _length(run, n, multiply(2, subtract(tensor.shape[d], 1)))
+    code = (
+        f"distspmd::fourier::complex_to_real(_line0, {cpp(tensor.shape[d])}, _result0, "
+        f"{cpp(length)}, {_scale(run, norm, True, length)});"
+    )
+    (found,) = along_axis(run.tracer, "irfft", tensor, d, [(length, kind)], code, header=HEADER)
+    return found
+
+
+def _one_dimension(made: Any) -> Any:
+    def call(
+        run: Context, a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None
+    ) -> Any:
+        return finished(run, made(run, a, n, axis, norm), out)
+
+    return call
+
+
+def _inverse(run: Context, value: Any, n: Any, axis: Any, norm: Any) -> Tensor:
+    return transform(run, value, n, axis, norm, inverse=True)
+
+
+def _hermitian(run: Context, value: Any, n: Any, axis: Any, norm: Any) -> Tensor:
+    conjugate = combine(run.tracer, np.conjugate, [value])
+    return real_inverse(run, conjugate, n, axis, _opposite(run, norm))
+
+
+def _inverse_hermitian(run: Context, value: Any, n: Any, axis: Any, norm: Any) -> Tensor:
+    found = real_transform(run, value, n, axis, _opposite(run, norm))
+    return combine(run.tracer, np.conjugate, [found])
+
+
+def _opposite(run: Context, norm: Any) -> Any:
+    if norm not in _OPPOSITE:
+        _scale(run, norm, False, 1)
+    return _OPPOSITE[norm]
+
+
+function(np.fft.fft)(_one_dimension(transform))
+function(np.fft.ifft)(_one_dimension(_inverse))
+function(np.fft.rfft)(_one_dimension(real_transform))
+function(np.fft.irfft)(_one_dimension(real_inverse))
+function(np.fft.hfft)(_one_dimension(_hermitian))
+function(np.fft.ihfft)(_one_dimension(_inverse_hermitian))
+
+
+# -- several dimensions ---------------------------------------------------------------------------
+
+
+def _sizes(
+    run: Context, tensor: Tensor, s: Any, axes: Any, is_real_inverse: bool
+) -> tuple[list[Any], list[int]]:
+    """Lengths, of which None keeps what is there, and dimensions."""
+    tracer = run.tracer
+    if axes is None:
+        chosen = list(range(tensor.ndim))
+        if s is not None:
+            chosen = chosen[tensor.ndim - len(s) :]
+    else:
+        chosen = [normal_axis(tracer, a, tensor.ndim) for a in axes]
+    lengths = [None] * len(chosen) if s is None else [*s]
+    if len(lengths) != len(chosen):
+        tracer.refuse("Shape and axes have different lengths.")
+    lengths = [None if isinstance(n, int) and n == -1 else n for n in lengths]
+    if is_real_inverse and s is not None and lengths and lengths[-1] is None:
+        lengths[-1] = tensor.shape[chosen[-1]]
+    return lengths, chosen
+
+
+def _complex_over(inverse: bool) -> Any:
+    def made(
+        run: Context, tensor: Tensor, lengths: Sequence[Any], axes: Sequence[int], norm: Any
+    ) -> Any:
+        for n, d in reversed(list(zip(lengths, axes, strict=True))):
+            tensor = transform(run, tensor, n, d, norm, inverse)
+        return tensor
+
+    return made
+
+
+def _real_over(
+    run: Context, tensor: Tensor, lengths: Sequence[Any], axes: Sequence[int], norm: Any
+) -> Tensor:
+    found = real_transform(run, tensor, lengths[-1], axes[-1], norm)
+    for n, d in reversed(list(zip(lengths[:-1], axes[:-1], strict=True))):
+        found = transform(run, found, n, d, norm)
+    return found
+
+
+def _real_inverse_over(
+    run: Context, tensor: Tensor, lengths: Sequence[Any], axes: Sequence[int], norm: Any
+) -> Tensor:
+    for n, d in zip(lengths[:-1], axes[:-1], strict=True):
+        tensor = transform(run, tensor, n, d, norm, inverse=True)
+    return real_inverse(run, tensor, lengths[-1], axes[-1], norm)
+
+
+def _several_dimensions(made: Any, default: Any) -> Any:
+    def call(
+        run: Context, a: Any, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None
+    ) -> Any:
+        tensor = run.tracer.tensor(a)
+        lengths, chosen = _sizes(run, tensor, s, axes, made is _real_inverse_over)
+        if not chosen:
+            run.tracer.refuse("a transform over no dimensions")
+        return finished(run, made(run, tensor, lengths, chosen, norm), out)
+
+    return call
+
+
+for _kind, _made in (
+    ("fft", _complex_over(False)),
+    ("ifft", _complex_over(True)),
+    ("rfft", _real_over),
+    ("irfft", _real_inverse_over),
+):
+    function(getattr(np.fft, f"{_kind}2"))(_several_dimensions(_made, (-2, -1)))
+    function(getattr(np.fft, f"{_kind}n"))(_several_dimensions(_made, None))
+
+
+# -- frequencies and their order ------------------------------------------------------------------
+
+
+def _shifting(sign: int) -> Any:
+    def call(run: Context, x: Any, axes: Any = None) -> Any:
+        tensor = run.tracer.tensor(x)
+        if axes is None:
+            axes = range(tensor.ndim)
+        chosen = axes if isinstance(axes, tuple | list | range) else (axes,)
+        for a in chosen:
+            d = normal_axis(run.tracer, a, tensor.ndim)
+            half = floor_divide(tensor.shape[d], 2)
+            tensor = run.call(np.roll, [tensor, multiply(sign, half), d], {})
+        return tensor
+
+    return call
+
+
+function(np.fft.fftshift)(_shifting(1))
+function(np.fft.ifftshift)(_shifting(-1))
+
+
+@function(np.fft.fftfreq)
+def _fftfreq(run: Context, n: Any, d: Any = 1.0, **_: Any) -> Tensor:
+    length = run.tracer.as_whole(n, "the length of a transform")
+    numbers = run.call(np.arange, [length], {})
+    positive = combine(run.tracer, np.less, [numbers, floor_divide(add(length, 1), 2)])
+    below = combine(run.tracer, np.subtract, [numbers, simplified(length)])
+    return _over_spacing(run, choose(run.tracer, positive, numbers, below), length, d)
+
+
+@function(np.fft.rfftfreq)
+def _rfftfreq(run: Context, n: Any, d: Any = 1.0, **_: Any) -> Tensor:
+    length = run.tracer.as_whole(n, "the length of a transform")
+    numbers = run.call(np.arange, [add(floor_divide(length, 2), 1)], {})
+    return _over_spacing(run, numbers, length, d)
+
+
+def _over_spacing(run: Context, numbers: Tensor, length: Length, d: Any) -> Tensor:
+    tracer = run.tracer
+    width = combine(tracer, np.multiply, [length, d])
+    value = combine(tracer, np.divide, [1.0, width])
+    found = combine(tracer, np.multiply, [numbers, value])
+    result: Tensor = tracer.stored_anew(converted(tracer, found, dtype_of(run, None, found.dtype)))
+    return result

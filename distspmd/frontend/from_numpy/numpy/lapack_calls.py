@@ -1,0 +1,251 @@
+"""What LAPACK computes, on stacks of matrices: a statement for each call, and what it reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from distspmd.expressions.ir import Expression, apply
+from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.arrays.arithmetic import converted
+from distspmd.frontend.from_numpy.arrays.lengths import fewest, neutral_outside, rooms
+from distspmd.frontend.from_numpy.arrays.transcript import shape_text
+from distspmd.frontend.from_numpy.arrays.values import (
+    INT64,
+    Tensor,
+    View,
+    axis,
+    index_expression,
+    make_view,
+    number,
+    view_of,
+)
+from distspmd.frontend.from_numpy.context import Context
+from distspmd.frontend.tensor_ir.statements import Container, Index, Length, Library
+from distspmd.frontend.tensor_ir.whole_numbers import same
+from distspmd.nodes.lapack import FUNCTIONS, INFO, Lapack
+
+SINGULAR = "Singular matrix"
+NOT_SQUARE = "Last 2 dimensions of the array must be square"
+
+
+def real_of(dtype: DType) -> DType:
+    """The type of the parts of complex numbers, or a real type itself."""
+    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+
+
+def inexact(run: Context, *tensors: Tensor) -> DType:
+    """The type in which NumPy's linear algebra computes: whole numbers become float64."""
+    kinds = [t.dtype if t.dtype.kind in "fc" else np.dtype(np.float64) for t in tensors]
+    return np.result_type(*kinds)
+
+
+def end_where_they_differ(
+    run: Context, one: Length, other: Length, kind: str, message: str
+) -> None:
+    """End the program with an error where two lengths differ of which data decide one."""
+    from distspmd.frontend.from_numpy.arrays.checks import end_if
+
+    tracer = run.tracer
+    if not same(one, other) and tracer.is_decided_by_data(one, other):
+        differ = run.call(np.not_equal, [tracer.whole(one), tracer.whole(other)], {})
+        end_if(run, differ, kind, message, can_go_on=True)
+
+
+def matrices(run: Context, value: Any, name: str, *, square: bool = False) -> Tensor:
+    """An operand as a stack of matrices.
+
+    Raises:
+        Refusal: it has fewer than two dimensions, or the matrices are not square.
+    """
+    tensor: Tensor = run.tracer.tensor(value)
+    if tensor.mask is not None:
+        run.tracer.refuse(f"{name} of the elements that a mask chooses")
+    if tensor.ndim < 2:
+        run.tracer.refuse(
+            f"{name}: LinAlgError: {tensor.ndim}-dimensional array given. Array must be at least "
+            "two-dimensional"
+        )
+    if square:
+        last = tensor.shape[-2:]
+        if not same(*last) and all(isinstance(n, int) for n in last):
+            run.tracer.refuse(
+                f"{name}: LinAlgError: {NOT_SQUARE}, but the shape is {shape_text(tensor.shape)}"
+            )
+        end_where_they_differ(run, last[0], last[1], "LinAlgError", NOT_SQUARE)
+    known: Tensor = tensor
+    return known
+
+
+def whole_container(run: Context, tensor: Tensor, dtype: DType) -> Container:
+    """A container that has a tensor, converted, and nothing else."""
+    tracer = run.tracer
+    if tensor.dtype != dtype:
+        tensor = converted(tracer, tensor, dtype)
+    if isinstance(tensor, View) and tensor.is_whole:
+        return tensor.container
+    stored: View = tracer.stored_anew(tensor, "operand")
+    return stored.container
+
+
+BY_BLOCKS = frozenset(["solve", "inverse", "cholesky", "logarithm_of_determinant"])
+"""What gives the same of a matrix, and the identity, if an identity is beside it in a block."""
+
+
+def _rooms(run: Context, terms: Sequence[str], tensors: Sequence[Tensor]) -> dict[str, Length]:
+    """The most that the lengths can be that data decide, by letters.
+
+    What has one letter is of one length, and so is its room: the least of what each operand has.
+    """
+    tracer = run.tracer
+    lengths: dict[str, list[Length]] = {}
+    for term, tensor in zip(terms, tensors, strict=True):
+        for letter, n in zip(term, tensor.shape[tensor.ndim - len(term) :], strict=True):
+            lengths.setdefault(letter, []).append(n)
+    return {
+        letter: fewest([tracer.capacity(n) for n in own])
+        for letter, own in lengths.items()
+        if tracer.is_decided_by_data(*own)
+    }
+
+
+def _in_room(
+    run: Context,
+    function: str,
+    tensor: Tensor,
+    dtype: DType,
+    term: str,
+    rooms: Mapping[str, Length],
+) -> Tensor:
+    """An operand of which data decide the size, in a container of the size that it can have.
+
+    Outside of it there is the identity, or zero in what is no square matrix.
+
+    Args:
+        run: the interpreter.
+        function: of LAPACK.
+        tensor: the operand.
+        dtype: in which it is taken.
+        term: its letters.
+        rooms: what :func:`_rooms` found.
+
+    Raises:
+        Refusal: the function gives something else of such a matrix.
+    """
+    tracer = run.tracer
+    lead = tensor.ndim - len(term)
+    core = tensor.shape[lead:]
+    if not tracer.is_decided_by_data(*tensor.shape) and not rooms.keys() & {*term}:
+        return tensor
+    of_rows = function == "least_squares" and not tracer.is_decided_by_data(*core[1:])
+    if tracer.is_decided_by_data(*core) and function not in BY_BLOCKS and not of_rows:
+        tracer.refuse(
+            f"a matrix of which the run decides the size, in {function!r} of LAPACK; write zeros "
+            "or ones outside of it, in a matrix whose size is known"
+        )
+
+    def neutral(index: tuple[Index, ...]) -> Expression:
+        if term != "nn":
+            return number(0, dtype)
+        row, column = index[-2:]
+        if isinstance(row, int) and isinstance(column, int):
+            return number(int(row == column), dtype)
+        equal = apply("equal", index_expression(row), index_expression(column))
+        return apply("where", equal, number(1, dtype), number(0, dtype))
+
+    room = [tracer.capacity(n) for n in tensor.shape[:lead]]
+    room += [rooms.get(letter, n) for letter, n in zip(term, core, strict=True)]
+    return neutral_outside(converted(tracer, tensor, dtype), room, neutral, tracer.bounds)
+
+
+def spread(run: Context, tensor: Tensor, batch: Sequence[Length]) -> Tensor:
+    """A stack of matrices for another stack, which it is broadcast to."""
+    core = tensor.shape[-2:]
+    found: Tensor = run.tracer.broadcast(tensor, (*batch, *core))
+    return found
+
+
+def call(
+    run: Context,
+    function: str,
+    subscripts: str,
+    operands: Sequence[tuple[Tensor, DType]],
+    results: Sequence[tuple[Sequence[Length], DType]],
+    batch: Sequence[Length] = (),
+    *,
+    options: str = "",
+    numbers: str = "",
+    error: str = "",
+    label: str = "",
+) -> list[View]:
+    """Call a function of LAPACK.
+
+    Args:
+        run: the interpreter.
+        function: a row of :data:`distspmd.nodes.lapack.FUNCTIONS`.
+        subscripts: the letters of one matrix each.
+        operands: with the types that they are converted to.
+        results: the shapes of one matrix each, and their types.
+        batch: extents of the stack.
+        options: of the function's template.
+        numbers: further arguments.
+        error: the ``LinAlgError`` that the program ends with where LAPACK reports one.
+        label: of the iteration space.
+    """
+    tracer = run.tracer
+    terms, made_terms = (part.split(",") for part in subscripts.split("->"))
+    most = _rooms(run, terms, [t for t, _ in operands])
+    given = [
+        (_in_room(run, function, t, d, term, most), d)
+        for (t, d), term in zip(operands, terms, strict=True)
+    ]
+    inputs = {f"_in{n}": whole_container(run, t, d) for n, (t, d) in enumerate(given)}
+    name = label or tracer.target or function
+    made = []
+    for (shape, dtype), term in zip(results, made_terms, strict=True):
+        own = [most.get(letter, n) for letter, n in zip(term, shape, strict=True)]
+        container = tracer.container(name, rooms(tracer, [*batch, *own]), dtype)
+        lengths = (*batch, *shape)
+        made.append(make_view(container, lengths, [axis(d) for d in range(len(lengths))]))
+    outputs = {f"_out{n}": view.container for n, view in enumerate(made)}
+    letter = FUNCTIONS[function].columns
+    columns: tuple[Length, ...] = ()
+    if letter:
+        columns = tuple(
+            shape[term.index(letter)]
+            for term, (shape, _) in zip(made_terms, results, strict=True)
+            if letter in term
+        )[:1]
+    checked = bool(error) and not tracer.parallel
+    if checked:
+        outputs[INFO] = tracer.fresh("reported", (*batch, *columns), INT64).container
+    make = _maker(name, function, subscripts, len(batch), options, numbers, checked)
+    tracer.add(Library(make, inputs, outputs))
+    if checked:
+        _check(run, view_of(outputs[INFO]), error)
+    return made
+
+
+def _maker(
+    label: str,
+    function: str,
+    subscripts: str,
+    batch: int,
+    options: str,
+    numbers: str,
+    has_info: bool,
+) -> Callable[[], Lapack]:
+    return lambda: Lapack(
+        label, function, subscripts, batch, options=options, numbers=numbers, has_info=has_info
+    )
+
+
+def _check(run: Context, reported: View, error: str) -> None:
+    from distspmd.frontend.from_numpy.arrays.checks import end_if
+
+    bad = run.call(np.not_equal, [reported, 0], {})
+    if reported.ndim:
+        bad = run.call(np.any, [bad], {})
+    end_if(run, bad, "LinAlgError", error, can_go_on=True)

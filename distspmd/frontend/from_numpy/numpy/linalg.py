@@ -1,0 +1,463 @@
+"""``np.linalg``: equations, determinants, decompositions, and what NumPy makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from distspmd.frontend.from_numpy.arrays import indexing
+from distspmd.frontend.from_numpy.arrays.arithmetic import combine, converted
+from distspmd.frontend.from_numpy.arrays.checks import end_if
+from distspmd.frontend.from_numpy.arrays.shapes import reshape, transpose
+from distspmd.frontend.from_numpy.arrays.values import INT64, Demanded, Tensor
+from distspmd.frontend.from_numpy.context import Context
+from distspmd.frontend.from_numpy.numpy.lapack_calls import (
+    SINGULAR,
+    call,
+    end_where_they_differ,
+    inexact,
+    matrices,
+    real_of,
+    spread,
+)
+from distspmd.frontend.from_numpy.numpy.registry import function
+from distspmd.frontend.tensor_ir.statements import Length
+from distspmd.frontend.tensor_ir.whole_numbers import same
+
+
+def least_of(run: Context, m: Length, n: Length) -> Length:
+    """The smaller one of two extents."""
+    if same(m, n):
+        return m
+    if isinstance(m, int) and isinstance(n, int):
+        return min(m, n)
+    import sympy
+
+    return sympy.Min(m, n)
+
+
+def _named(like: Any, values: Sequence[Any]) -> Any:
+    """Several results as NumPy names them."""
+    return type(like(np.eye(1)))(*values)
+
+
+# -- equations ------------------------------------------------------------------------------------
+
+
+@function(np.linalg.solve)
+def solve(run: Context, a: Any, b: Any) -> Any:
+    """``np.linalg.solve``: a vector is one right-hand side, as in NumPy 2."""
+    tracer = run.tracer
+    matrix = matrices(run, a, "np.linalg.solve", square=True)
+    given = tracer.tensor(b)
+    if given.ndim == 0:
+        tracer.refuse("np.linalg.solve: the right-hand side is a number")
+    kind = inexact(run, matrix, given)
+    n = matrix.shape[-1]
+    if given.ndim == 1:
+        _fit(run, n, given.shape[0], "np.linalg.solve")
+        batch = matrix.shape[:-2]
+        vectors = tracer.broadcast(given, (*batch, n))
+        operands = [(matrix, kind), (vectors, kind)]
+        return call(run, "solve", "nn,n->n", operands, [((n,), kind)], batch, error=SINGULAR)[0]
+    _fit(run, n, given.shape[-2], "np.linalg.solve")
+    batch = tracer.broadcast_shape([matrix.shape[:-2], given.shape[:-2]])
+    operands = [(spread(run, matrix, batch), kind), (spread(run, given, batch), kind)]
+    shape = given.shape[-2:]
+    return call(run, "solve", "nn,nm->nm", operands, [(shape, kind)], batch, error=SINGULAR)[0]
+
+
+MISFITS = {
+    "np.linalg.solve": ("ValueError", "matrices and right-hand sides have other numbers of rows"),
+    "np.linalg.lstsq": ("LinAlgError", "Incompatible dimensions"),
+}
+"""The error of NumPy where the rows of a function's operands differ."""
+
+
+def _fit(run: Context, n: Length, rows: Length, name: str) -> None:
+    if isinstance(n, int) and isinstance(rows, int) and n != rows:
+        run.tracer.refuse(f"{name}: matrices of {n} rows, and right-hand sides of {rows} rows")
+    kind, message = MISFITS[name]
+    end_where_they_differ(run, n, rows, kind, message)
+
+
+@function(np.linalg.inv)
+def inverse(run: Context, a: Any) -> Any:
+    """``np.linalg.inv``."""
+    matrix = matrices(run, a, "np.linalg.inv", square=True)
+    kind = inexact(run, matrix)
+    batch, shape = matrix.shape[:-2], matrix.shape[-2:]
+    results = [(shape, kind)]
+    return call(run, "inverse", "nn->nn", [(matrix, kind)], results, batch, error=SINGULAR)[0]
+
+
+@function(np.linalg.slogdet)
+def slogdet(run: Context, a: Any) -> Any:
+    """``np.linalg.slogdet``."""
+    found = _slogdet(run, a, "np.linalg.slogdet")
+    return _named(np.linalg.slogdet, found)
+
+
+def _slogdet(run: Context, a: Any, name: str) -> list[Any]:
+    matrix = matrices(run, a, name, square=True)
+    kind = inexact(run, matrix)
+    results = [((), kind), ((), real_of(kind))]
+    batch = matrix.shape[:-2]
+    called = "logarithm_of_determinant"
+    return list(call(run, called, "nn->,", [(matrix, kind)], results, batch, label="determinant"))
+
+
+@function(np.linalg.det)
+def _det(run: Context, a: Any) -> Any:
+    sign, log = _slogdet(run, a, "np.linalg.det")
+    return combine(run.tracer, np.multiply, [sign, combine(run.tracer, np.exp, [log])])
+
+
+@function(np.linalg.tensorsolve)
+def _tensorsolve(run: Context, a: Any, b: Any, axes: Any = None) -> Any:
+    tracer = run.tracer
+    one, other = tracer.tensor(a), tracer.tensor(b)
+    if axes is not None:
+        order = [d for d in range(one.ndim) if d not in axes] + list(axes)
+        one = transpose(tracer, one, order)
+    rest = one.shape[other.ndim :]
+    size = _size(rest)
+    square = reshape(tracer, one, [size, size])
+    found = solve(run, square, reshape(tracer, other, [size]))
+    return reshape(tracer, found, rest)
+
+
+@function(np.linalg.tensorinv)
+def _tensorinv(run: Context, a: Any, ind: Any = 2) -> Any:
+    tracer = run.tracer
+    one = tracer.tensor(a)
+    rest = _size(one.shape[ind:])
+    found = inverse(run, reshape(tracer, one, [_size(one.shape[:ind]), rest]))
+    return reshape(tracer, found, [*one.shape[ind:], *one.shape[:ind]])
+
+
+def _size(shape: Sequence[Length]) -> Length:
+    from distspmd.frontend.from_numpy.arrays.shapes import size_of
+
+    return size_of(shape)
+
+
+# -- decompositions -------------------------------------------------------------------------------
+
+
+@function(np.linalg.cholesky)
+def cholesky(run: Context, a: Any, *, upper: bool = False) -> Any:
+    """``np.linalg.cholesky``."""
+    matrix = matrices(run, a, "np.linalg.cholesky", square=True)
+    kind = inexact(run, matrix)
+    return call(
+        run,
+        "cholesky",
+        "nn->nn",
+        [(matrix, kind)],
+        [(matrix.shape[-2:], kind)],
+        matrix.shape[:-2],
+        options="'U'" if upper else "'L'",
+        error="Matrix is not positive definite",
+    )[0]
+
+
+@function(np.linalg.qr)
+def _qr(run: Context, a: Any, mode: str = "reduced") -> Any:
+    tracer = run.tracer
+    matrix = matrices(run, a, "np.linalg.qr")
+    kind = inexact(run, matrix)
+    batch, (m, n) = matrix.shape[:-2], matrix.shape[-2:]
+    k = least_of(run, m, n)
+    given = [(matrix, kind)]
+    if mode in ("r", "economic"):
+        return call(run, "triangle_of_qr", "mn->kn", given, [((k, n), kind)], batch)[0]
+    if mode not in ("reduced", "complete"):
+        tracer.refuse(f"np.linalg.qr with mode={mode!r}; the modes are 'reduced', 'complete', 'r'")
+    inner = m if mode == "complete" else k
+    results = [((m, inner), kind), ((inner, n), kind)]
+    found = call(run, "qr", "mn->mk,kn", given, results, batch)
+    return _named(np.linalg.qr, found)
+
+
+_NOT_CONVERGED = "Eigenvalues did not converge"
+
+
+@function(np.linalg.eigh)
+def _eigh(run: Context, a: Any, UPLO: str = "L") -> Any:  # noqa: N803 (NumPy's name)
+    matrix = matrices(run, a, "np.linalg.eigh", square=True)
+    kind, part = inexact(run, matrix), _part(run, UPLO)
+    batch, shape = matrix.shape[:-2], matrix.shape[-2:]
+    results = [(shape[:1], real_of(kind)), (shape, kind)]
+    found = call(
+        run,
+        "eigenvectors",
+        "nn->n,nn",
+        [(matrix, kind)],
+        results,
+        batch,
+        options=part,
+        error=_NOT_CONVERGED,
+    )
+    return _named(np.linalg.eigh, found)
+
+
+@function(np.linalg.eigvalsh)
+def _eigvalsh(run: Context, a: Any, UPLO: str = "L") -> Any:  # noqa: N803
+    matrix = matrices(run, a, "np.linalg.eigvalsh", square=True)
+    kind, part = inexact(run, matrix), _part(run, UPLO)
+    results = [(matrix.shape[-1:], real_of(kind))]
+    return call(
+        run,
+        "eigenvalues",
+        "nn->n",
+        [(matrix, kind)],
+        results,
+        matrix.shape[:-2],
+        options=part,
+        error=_NOT_CONVERGED,
+    )[0]
+
+
+def _part(run: Context, uplo: str) -> str:
+    if str(uplo).upper() not in ("L", "U"):
+        run.tracer.refuse(f"UPLO argument must be 'L' or 'U', but is {uplo!r}")
+    return f"'{uplo.upper()}'"
+
+
+@function(np.linalg.svd)
+def svd(
+    run: Context,
+    a: Any,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    hermitian: bool = False,
+) -> Any:
+    """``np.linalg.svd``."""
+    if hermitian:
+        run.tracer.refuse("np.linalg.svd with hermitian=True; leave it out, or use np.linalg.eigh")
+    matrix = matrices(run, a, "np.linalg.svd")
+    kind = inexact(run, matrix)
+    batch, (m, n) = matrix.shape[:-2], matrix.shape[-2:]
+    k = least_of(run, m, n)
+    if not compute_uv:
+        return singular_values(run, matrix)
+    rows, columns = (m, n) if full_matrices else (k, k)
+    results = [((m, rows), kind), ((k,), real_of(kind)), ((columns, n), kind)]
+    found = call(
+        run,
+        "svd",
+        "mn->mr,k,cn",
+        [(matrix, kind)],
+        results,
+        batch,
+        error=_SVD,
+    )
+    return _named(np.linalg.svd, found)
+
+
+_SVD = "SVD did not converge"
+
+
+@function(np.linalg.svdvals)
+def singular_values(run: Context, a: Any) -> Any:
+    """The singular values, the largest first."""
+    matrix = matrices(run, a, "np.linalg.svdvals")
+    kind = inexact(run, matrix)
+    k = least_of(run, *matrix.shape[-2:])
+    return call(
+        run,
+        "singular_values",
+        "mn->k",
+        [(matrix, kind)],
+        [((k,), real_of(kind))],
+        matrix.shape[:-2],
+        error=_SVD,
+    )[0]
+
+
+# -- least squares --------------------------------------------------------------------------------
+
+
+@function(np.linalg.lstsq)
+def _lstsq(run: Context, a: Any, b: Any, rcond: Any = None) -> Any:
+    tracer = run.tracer
+    matrix, given = tracer.tensor(a), tracer.tensor(b)
+    if matrix.ndim != 2 or given.ndim not in (1, 2):
+        tracer.refuse("np.linalg.lstsq takes one matrix, and one or two dimensions beside it")
+    m, n = matrix.shape
+    _fit(run, m, given.shape[0], "np.linalg.lstsq")
+    if tracer.is_decided_by_data(m) and isinstance(n, int):  # rows of zeros change nothing
+        few = run.call(np.less, [tracer.whole(m), n], {})
+        end_if(run, few, "LinAlgError", "np.linalg.lstsq: fewer rows than unknowns")
+        m = tracer.capacity(m)
+    if isinstance(rcond, Tensor):
+        tracer.refuse("np.linalg.lstsq with an rcond that is known at run time only")
+    kind = inexact(run, matrix, given)
+    real = real_of(kind)
+    columns = given.shape[1:]
+    one = columns or (1,)
+    sides = given if columns else indexing.read(tracer, given, (Ellipsis, None))
+    results = [((n, *one), kind), (one, real), ((), INT64), ((least_of(run, m, n),), real)]
+    x, residuals, rank, s = call(
+        run,
+        "least_squares",
+        "mn,mc->nc,c,,k",
+        [(matrix, kind), (sides, kind)],
+        results,
+        numbers="NAN" if rcond is None else repr(float(rcond)),
+        error="SVD did not converge in Linear Least Squares",
+    )
+    found = reshape(tracer, x, [n, *columns])
+    return found, _residuals(run, residuals, rank, m, n), converted(tracer, rank, np.int32), s
+
+
+def _residuals(run: Context, residuals: Tensor, rank: Tensor, m: Length, n: Length) -> Any:
+    """Residuals, whose number NumPy makes depend on the rank: used, they need the full one."""
+    if isinstance(m, int) and isinstance(n, int) and m <= n:
+        return np.zeros(0, residuals.dtype)
+    checked = [False]
+
+    def element(index: Any) -> Any:
+        if not checked[0]:
+            checked[0] = True
+            few = run.call(np.less, [rank, n], {})
+            if not (isinstance(m, int) and isinstance(n, int)):
+                square = run.call(np.less_equal, [run.tracer.whole(m), run.tracer.whole(n)], {})
+                few = run.call(np.logical_or, [few, square], {})
+            end_if(
+                run,
+                few,
+                "LinAlgError",
+                "np.linalg.lstsq: NumPy gives no residuals of a matrix without full rank, or "
+                "without more rows than columns",
+            )
+        return residuals.element(index)
+
+    return Demanded(residuals.shape, residuals.dtype, element, is_on_demand=True)
+
+
+@function(np.linalg.pinv)
+def _pinv(
+    run: Context, a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None
+) -> Any:
+    tracer = run.tracer
+    if hermitian:
+        tracer.refuse("np.linalg.pinv with hermitian=True; leave it out")
+    matrix = matrices(run, a, "np.linalg.pinv")
+    if matrix.dtype.kind == "c":
+        matrix = tracer.stored_anew(combine(tracer, np.conjugate, [matrix]))
+    if rcond is None:
+        rcond = _tolerance(run, matrix) if rtol is None else rtol
+    elif rtol is not None:
+        tracer.refuse("`rtol` and `rcond` can't be both set.")
+    u, s, v = svd(run, matrix, False)
+    largest = run.call(np.max, [s], {"axis": -1, "keepdims": True})
+    limits = run.call(np.multiply, [_column(run, rcond), largest], {})
+    large = run.call(np.greater, [s, limits], {})
+    turned = run.call(np.where, [large, run.call(np.divide, [1, s], {}), 0], {})
+    turned = converted(tracer, turned, s.dtype)
+    scaled = run.call(np.multiply, [_column(run, turned), _swapped(run, u)], {})
+    return run.call(np.matmul, [_swapped(run, v), scaled], {})
+
+
+def _tolerance(run: Context, matrix: Tensor) -> Any:
+    """What NumPy takes for zero beside the largest singular value."""
+    m, n = matrix.shape[-2:]
+    real = real_of(inexact(run, matrix))
+    if isinstance(m, int) and isinstance(n, int):
+        return float(max(m, n) * np.finfo(real).eps)
+    largest = run.call(np.maximum, [run.tracer.whole(m), run.tracer.whole(n)], {})
+    return run.call(np.multiply, [converted(run.tracer, largest, real), np.finfo(real).eps], {})
+
+
+def _column(run: Context, value: Any) -> Any:
+    """``value[..., newaxis]``, of a number the number."""
+    if not isinstance(value, Tensor) or not value.ndim:
+        return value
+    return indexing.read(run.tracer, value, (Ellipsis, None))
+
+
+def _swapped(run: Context, value: Tensor) -> Tensor:
+    order = [*range(value.ndim - 2), value.ndim - 1, value.ndim - 2]
+    return transpose(run.tracer, value, order)
+
+
+@function(np.linalg.matrix_rank)
+def _matrix_rank(
+    run: Context,
+    A: Any,  # noqa: N803
+    tol: Any = None,
+    hermitian: bool = False,
+    *,
+    rtol: Any = None,
+) -> Any:
+    tracer = run.tracer
+    value = tracer.tensor(A)
+    if hermitian:
+        tracer.refuse("np.linalg.matrix_rank with hermitian=True; leave it out")
+    if value.ndim < 2:
+        return converted(
+            tracer, run.call(np.any, [run.call(np.not_equal, [value, 0], {})], {}), int
+        )
+    s = singular_values(run, value)
+    if tol is None:
+        factor = _tolerance(run, value) if rtol is None else _column(run, rtol)
+        largest = run.call(np.max, [s], {"axis": -1, "keepdims": True})
+        limits = run.call(np.multiply, [largest, factor], {})
+    else:
+        limits = _column(run, tol)
+    return run.call(np.count_nonzero, [run.call(np.greater, [s, limits], {})], {"axis": -1})
+
+
+@function(np.linalg.matrix_power)
+def _matrix_power(run: Context, a: Any, n: Any) -> Any:
+    tracer = run.tracer
+    matrix = matrices(run, a, "np.linalg.matrix_power", square=True)
+    if not isinstance(n, int):
+        tracer.refuse("np.linalg.matrix_power with an exponent that is not known; write a loop")
+    if n == 0:
+        one = run.call(np.eye, [matrix.shape[-1]], {"dtype": matrix.dtype})
+        return tracer.stored_anew(tracer.broadcast(one, matrix.shape))
+    base: Any = inverse(run, matrix) if n < 0 else matrix
+    found, left = None, abs(n)
+    while True:
+        if left & 1:
+            found = base if found is None else run.call(np.matmul, [found, base], {})
+        left >>= 1
+        if not left:
+            return found
+        base = run.call(np.matmul, [base, base], {})
+
+
+# -- names that np.linalg has, too ----------------------------------------------------------------
+
+
+def _also(name: str, like: Any) -> None:
+    """A function of ``np.linalg`` that is one of ``np``."""
+
+    @function(getattr(np.linalg, name))
+    def handler(run: Context, *given: Any, **options: Any) -> Any:
+        return run.call(like, given, options)
+
+
+for _name in ("cross", "matmul", "outer", "tensordot"):
+    _also(_name, getattr(np, _name))
+
+
+@function(np.linalg.diagonal)
+def _diagonal(run: Context, x: Any, /, *, offset: int = 0) -> Any:
+    return run.call(np.diagonal, [x, offset, -2, -1], {})
+
+
+@function(np.linalg.trace)
+def _trace(run: Context, x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    found = run.call(np.diagonal, [x, offset, -2, -1], {})
+    return run.call(np.sum, [found, -1], {"dtype": dtype})
+
+
+@function(np.linalg.matrix_transpose, np.matrix_transpose)
+def _matrix_transpose(run: Context, x: Any, /) -> Any:
+    return _swapped(run, matrices(run, x, "np.matrix_transpose"))

@@ -1,0 +1,212 @@
+"""Scans: cumulative sums and products, what universal functions accumulate, and ``reduceat``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.arrays import indexing
+from distspmd.frontend.from_numpy.arrays.arithmetic import choose, combine, converted
+from distspmd.frontend.from_numpy.arrays.checks import end_if
+from distspmd.frontend.from_numpy.arrays.kinds import has_data
+from distspmd.frontend.from_numpy.arrays.lines import along_axis, cpp, line_axis
+from distspmd.frontend.from_numpy.arrays.shapes import normal_axis
+from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View
+from distspmd.frontend.from_numpy.context import Context
+from distspmd.frontend.from_numpy.numpy.creation import dtype_of
+from distspmd.frontend.from_numpy.numpy.reductions import finished
+from distspmd.frontend.from_numpy.numpy.registry import FUNCTIONS, function, ufunc_method
+
+_CODE = {
+    "add": "a + b",
+    "subtract": "a - b",
+    "multiply": "a * b",
+    "true_divide": "a / b",
+    "divide": "a / b",
+    "maximum": "a >= b || a != a ? a : b",
+    "minimum": "a <= b || a != a ? a : b",
+    "fmax": "a >= b || b != b ? a : b",
+    "fmin": "a <= b || b != b ? a : b",
+    "logical_and": "a && b",
+    "logical_or": "a || b",
+    "logical_xor": "bool(a) != bool(b)",
+    "bitwise_and": "a & b",
+    "bitwise_or": "a | b",
+    "bitwise_xor": "a ^ b",
+}
+"""What a scan does with what it has and the next element, in C++."""
+
+
+def scan(run: Context, name: str, tensor: Tensor, axis: Any, dtype: DType) -> Tensor:
+    """Combine each element along a dimension with those before it.
+
+    Args:
+        run: the interpreter.
+        name: of the universal function.
+        tensor: its elements.
+        axis: the dimension; None takes all elements in reading order.
+        dtype: in which it is computed.
+    """
+    tracer = run.tracer
+    if name not in _CODE:
+        tracer.refuse(f"np.{name}.accumulate is not covered: write a loop over the dimension")
+    if dtype.kind == "c" and name not in ("add", "subtract", "multiply", "divide", "true_divide"):
+        tracer.refuse(f"np.{name}.accumulate of complex numbers")
+    tensor, d = line_axis(tracer, tensor, axis)
+    is_narrowed = tensor.dtype.kind == "c" and dtype.kind != "c"
+    if not isinstance(tensor, View) or is_narrowed or name.startswith("logical"):
+        tensor = converted(tracer, tensor, dtype)
+    length = tensor.shape[d]
+    code = (
+        f"distspmd::lines::scan(_line0, _result0, {cpp(length)}, "
+        f"[](auto a, auto b) {{ return {_CODE[name]}; }});"
+    )
+    (found,) = along_axis(tracer, name, tensor, d, [(length, dtype)], code)
+    return found
+
+
+def _cumulative(name: str) -> Any:
+    called = getattr(np, {"add": "cumsum", "multiply": "cumprod"}[name])
+
+    def call(run: Context, value: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        tensor = run.tracer.tensor(value)
+        given = dtype and dtype_of(run, dtype)
+        kind = called(np.ones(1, tensor.dtype), dtype=given).dtype
+        if tensor.ndim == 0:
+            axis = None
+        return finished(run, scan(run, name, tensor, axis, kind), out)
+
+    return call
+
+
+function(np.cumsum, method="cumsum")(_cumulative("add"))
+function(np.cumprod, method="cumprod")(_cumulative("multiply"))
+
+
+def _without_nan(name: str, neutral: int) -> Any:
+    plain = _cumulative(name)
+
+    def call(run: Context, value: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        tracer = run.tracer
+        tensor = tracer.tensor(value)
+        if tensor.dtype.kind in "fc":
+            is_nan = combine(tracer, np.isnan, [tensor])
+            tensor = choose(tracer, is_nan, tracer.tensor(tensor.dtype.type(neutral)), tensor)
+        return plain(run, tensor, axis, dtype, out)
+
+    return call
+
+
+function(np.nancumsum)(_without_nan("add", 0))
+function(np.nancumprod)(_without_nan("multiply", 1))
+
+
+def _of_the_array_api(name: str, neutral: int) -> Any:
+    plain = _cumulative(name)
+
+    def call(
+        run: Context,
+        value: Any,
+        /,
+        *,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        include_initial: bool = False,
+    ) -> Any:
+        tracer = run.tracer
+        tensor = tracer.tensor(value)
+        if axis is None:
+            if tensor.ndim != 1:
+                tracer.refuse("an array of more than one dimension needs axis=")
+            axis = 0
+        found = plain(run, tensor, axis, dtype)
+        if include_initial:
+            _, d = line_axis(tracer, tensor, axis)
+            shape = [1 if n == d else extent for n, extent in enumerate(found.shape)]
+            first = run.call(np.full, [shape, neutral], {"dtype": found.dtype})
+            found = run.call(np.concatenate, [[first, found]], {"axis": d})
+        return finished(run, found, out)
+
+    return call
+
+
+if hasattr(np, "cumulative_sum"):
+    function(np.cumulative_sum)(_of_the_array_api("add", 0))
+    function(np.cumulative_prod)(_of_the_array_api("multiply", 1))
+
+
+@ufunc_method("accumulate")
+def _accumulate(
+    run: Context, ufunc: np.ufunc, value: Any, axis: Any = 0, dtype: Any = None, out: Any = None
+) -> Any:
+    tensor = run.tracer.tensor(value)
+    if tensor.ndim == 0:
+        run.tracer.refuse("cannot accumulate on a scalar")
+    given = dtype and dtype_of(run, dtype)
+    try:
+        kind = ufunc.accumulate(np.ones(2, tensor.dtype), dtype=given).dtype
+    except (TypeError, ValueError) as problem:
+        run.tracer.refuse(str(problem))
+    return finished(run, scan(run, ufunc.__name__, tensor, axis, kind), out)
+
+
+# -- reductions between places --------------------------------------------------------------------
+
+
+@ufunc_method("reduceat")
+def _reduceat(
+    run: Context,
+    ufunc: np.ufunc,
+    value: Any,
+    indices: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    out: Any = None,
+) -> Any:
+    tracer = run.tracer
+    tensor = tracer.tensor(value)
+    d = normal_axis(tracer, axis, tensor.ndim)
+    if isinstance(indices, View) and indices.is_whole:
+        indices = tracer.tables.get(indices.container, indices)
+    if has_data(indices):
+        return finished(run, _between_places(run, ufunc, tensor, indices, d, dtype), out)
+    places = [int(i) for i in indices]
+    parts = []
+    for first, after in zip(places, [*places[1:], None], strict=True):
+        end = first + 1 if after is not None and after <= first else after
+        part = indexing.read(tracer, tensor, (*(slice(None),) * d, slice(first, end)))
+        parts.append(FUNCTIONS["ufunc", "reduce"](run, ufunc, part, d, dtype))
+    return finished(run, run.call(np.stack, [parts, d], {}), out)
+
+
+def _between_places(
+    run: Context, ufunc: np.ufunc, tensor: Tensor, indices: Any, d: int, dtype: Any
+) -> Tensor:
+    """What ``reduceat`` gives where the places are those of the run; a line is on one rank."""
+    tracer, name = run.tracer, ufunc.__name__
+    if name not in _CODE or (tensor.dtype.kind == "c" and name not in ("add", "multiply")):
+        tracer.refuse(
+            f"np.{name}.reduceat of {tensor.dtype} at places that are not known before the run: "
+            "write a loop over the places, with a slice in it"
+        )
+    places = tracer.stored(converted(tracer, tracer.tensor(indices), INT64))
+    if places.ndim != 1:
+        tracer.refuse("the places of reduceat have to have one dimension")
+    length = tensor.shape[d]
+    is_low = combine(tracer, np.less, [places, 0])
+    is_high = combine(tracer, np.greater_equal, [places, length])
+    outside = run.call(np.any, [combine(tracer, np.logical_or, [is_low, is_high])], {})
+    message = f"index out-of-bounds in {name}.reduceat [0, {length})"
+    end_if(run, outside, "IndexError", message)
+    given = dtype and dtype_of(run, dtype)
+    kind = ufunc.reduceat(np.ones(1, tensor.dtype), [0], dtype=given).dtype
+    code = (
+        f"distspmd::lines::reduce_between(_line0, _whole0, _result0, {cpp(places.shape[0])}, "
+        f"{cpp(length)}, [](auto a, auto b) {{ return {_CODE[name]}; }});"
+    )
+    tensor = converted(tracer, tensor, kind)
+    (found,) = along_axis(tracer, name, tensor, d, [(places.shape[0], kind)], code, [places])
+    return found
