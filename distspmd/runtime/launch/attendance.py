@@ -18,7 +18,7 @@ import selectors
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -29,15 +29,20 @@ from distspmd.runtime.watch.rank_state import ranks_text
 VARIABLE = "DISTSPMD_ATTENDANCE"
 """The variable that tells ranks where to report: the port, the secret, the host, its addresses."""
 
-COMES, ENTERS, LEAVES, ENDS, BECOMES = "comes", "enters", "leaves", "ends", "becomes"
-"""The words: of a rank that begins, enters MPI_Init and leaves it, ends, and becomes another
-program, which tells nothing. start_rank.py knows them too, and how they are signed."""
+COMES, ENTERS, LEAVES, ENDS = "comes", "enters", "leaves", "ends"
+BECOMES, FAILS = "becomes", "fails"
+"""The words: of a rank that begins, enters MPI_Init and leaves it, ends; that becomes another
+program, which tells nothing; and that fails, and has said so itself. start_rank.py knows them too,
+and how they are signed."""
 
 _INTERVAL = 0.5
 _SURE = 3.0
 """Seconds after which a rank that ended before MPI_Init has not made mpiexec end all others."""
 _NAMED = 4
 """So many ranks are named with their processes."""
+
+_IMPORT_ALL = "All ranks import mpi4py.MPI, or none. (exec and os._exit end a rank.)"
+_END_BY_EXIT = "Ranks end by sys.exit, not by os._exit; with another code than 0 if they failed."
 
 _MOST_BYTES = 1024
 _QUEUE = 4096
@@ -59,7 +64,9 @@ class Attendance:
         self.lost: list[int] = []
         self.problem = self.advice = ""
         self._processes: dict[int, int] = {}
-        self._told: dict[str, set[int]] = {word: set() for word in (COMES, ENTERS, LEAVES, ENDS)}
+        self._told: dict[str, set[int]] = {
+            word: set() for word in (COMES, ENTERS, LEAVES, ENDS, FAILS)
+        }
         self._limit, self._end = 0.0, _nothing
         self._waited = 0.0
         self._secret = secrets.token_hex(16)
@@ -116,6 +123,22 @@ class Attendance:
             for host, found in by_host.items()
         )
 
+    def blame(self, rank: int) -> None:
+        """Say that all ranks are ended because one ended, where what has started them found that.
+
+        Args:
+            rank: that ended, before MPI_Init or before MPI_Finalize.
+        """
+        if rank in self._told[FAILS]:
+            return
+        waiting = sorted(self._told[ENTERS] - self._told[LEAVES] - self.ended - {rank})
+        if rank in self._told[LEAVES] or not waiting:
+            self.problem = f"{self._named([rank])} ended without MPI_Finalize"
+            self.advice = _END_BY_EXIT
+        else:
+            self._tell_waiting(waiting, {"ended before": [rank]})
+            self.advice = _IMPORT_ALL
+
     def close(self) -> None:
         """Listen no longer."""
         with suppress(OSError):
@@ -159,7 +182,7 @@ class Attendance:
             return
         if gone and self._waited > _SURE:
             states = {"ended before": gone}
-            self.advice = "All ranks import mpi4py.MPI, or none. (exec and os._exit end a rank.)"
+            self.advice = _IMPORT_ALL
         elif 0 < self._limit < self._waited:
             states = self._states(outside or waiting)
             self.advice = (
@@ -168,10 +191,14 @@ class Attendance:
             )
         else:
             return
+        self._tell_waiting(waiting, states)
+        self._end()
+
+    def _tell_waiting(self, waiting: Sequence[int], states: Mapping[str, Sequence[int]]) -> None:
+        """Say for whom ranks wait in MPI_Init, and what those do."""
         others = " and ".join(f"{self._named(ranks)} {how}" for how, ranks in states.items())
         verb = "waits" if len(waiting) == 1 else "wait"
         self.problem = f"{ranks_text(waiting)} {verb} in MPI_Init, but {others}"
-        self._end()
 
     def _states(self, ranks: Sequence[int]) -> dict[str, list[int]]:
         """What ranks do that others wait for, as ends of sentences."""

@@ -16,15 +16,21 @@ _LEFT_OUT = re.compile(
     rb"MPI_ABORT was invoked on rank|(?:prterun|mpirun|mpiexec) (?:detected that one or more "
     rb"processes exited with non-zero|has exited due to process rank)|Primary job +terminated"
 )
+_ENDED_EARLY = re.compile(rb".*has exited due to process rank (\d+)")
 _DASHES = re.compile(rb"-{60,}\s*\Z")
 _SECONDS = 2.0
 """For what is still on its way when the launcher has ended; a process that is left may hold it."""
 
 
 class Lines:
-    """Takes output piece by piece, and gives what is no banner, as soon as that is known."""
+    """Takes output piece by piece, and gives what is no banner, as soon as that is known.
+
+    Attributes:
+        ended_early: the rank of which a banner says that it ended before MPI_Init or MPI_Finalize.
+    """
 
     def __init__(self) -> None:
+        self.ended_early: int | None = None
         self._rest = b""
         self._dashes = b""
         self._inside = self._left_out = False
@@ -45,6 +51,8 @@ class Lines:
         if self._dashes:  # the first line of a banner
             before, self._dashes = self._dashes, b""
             self._left_out = bool(_LEFT_OUT.match(line))
+            if found := _ENDED_EARLY.match(line):
+                self.ended_early = int(found[1])
             self._inside = not self._left_out
             return b"" if self._left_out else before + line
         if not _DASHES.fullmatch(line):
@@ -57,17 +65,17 @@ class Lines:
         return b""
 
 
-def without_banners(text: str) -> str:
-    """A text without them."""
-    lines = Lines()
+def without_banners(text: str, lines: Lines | None = None) -> str:
+    """A text without them; what they say is then known by `lines`."""
+    lines = lines or Lines()
     return (lines.take(text.encode()) + lines.end()).decode(errors="replace")
 
 
 @contextmanager
-def errors_without_banners() -> Iterator[int]:
+def errors_without_banners(lines: Lines) -> Iterator[int]:
     """A file for what goes to the errors of this process, but for banners."""
     reading, writing = os.pipe()
-    thread = threading.Thread(target=_pass_on, args=(reading,), daemon=True)
+    thread = threading.Thread(target=_pass_on, args=(reading, lines), daemon=True)
     thread.start()
     try:
         yield writing
@@ -76,8 +84,7 @@ def errors_without_banners() -> Iterator[int]:
         thread.join(_SECONDS)
 
 
-def _pass_on(reading: int) -> None:
-    lines = Lines()
+def _pass_on(reading: int, lines: Lines) -> None:
     while piece := os.read(reading, 1 << 16):
         _write(lines.take(piece))
     _write(lines.end())

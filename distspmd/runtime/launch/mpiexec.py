@@ -30,7 +30,7 @@ from distspmd.runtime.allocation import OVERSUBSCRIBE, check_launch, cores_of_ra
 from distspmd.runtime.compilers.toolchain import MPI, find_mpi, home, tool_path
 from distspmd.runtime.launch.attendance import VARIABLE as ROLL
 from distspmd.runtime.launch.attendance import Attendance, taken_attendance
-from distspmd.runtime.launch.banners import errors_without_banners, without_banners
+from distspmd.runtime.launch.banners import Lines, errors_without_banners, without_banners
 from distspmd.runtime.launch.mpi_settings import OF_WHEEL
 from distspmd.runtime.shared_memory.segments import placed_segments
 from distspmd.runtime.tracebacks import is_full
@@ -104,22 +104,26 @@ def launch(
         LaunchError: the ranks could not be started. Their failure is in the result.
         ToolchainError: there is no MPI.
     """
-    with ExitStack() as stack:
+    lines = Lines()
+    with ExitStack() as stack, ExitStack() as until_shown:
         files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(2)] if capture else []
-        shown = (None, None if is_full() else stack.enter_context(errors_without_banners()))
+        is_shown = bool(files) or is_full()
+        errors = None if is_shown else until_shown.enter_context(errors_without_banners(lines))
+        shown = (None, errors)
         begins = running(argv, ranks=ranks, env=env, threads=threads, cwd=cwd, files=files or shown)
         run = stack.enter_context(begins)
         code, told = _waited(run, timeout)
         seconds = time.monotonic() - run.begun
         run.end()
+        until_shown.close()
+        out, err = map(_text, files) if capture else ("", "")
+        err = err if is_full() else without_banners(err, lines)
         if told is None:
-            code, said = run.verdict(code)
+            code, said = run.verdict(code, lines.ended_early)
         else:
             said = _told_text(timeout, ranks, told)
         if not capture:
             sys.stderr.write(said)
-        out, err = map(_text, files) if capture else ("", "")
-        err = err if is_full() else without_banners(err)
         return Completed(run.program, ranks, code, out, err + said, seconds)
 
 
@@ -145,8 +149,16 @@ class Running:
     attendance: Attendance
     memory: Path
 
-    def verdict(self, code: int) -> tuple[int, str]:
-        """The return code of the launch, and what is to be said of it, from that of mpiexec."""
+    def verdict(self, code: int, ended_early: int | None = None) -> tuple[int, str]:
+        """The return code of the launch, and what is to be said of it.
+
+        Args:
+            code: of mpiexec.
+            ended_early: for which rank mpiexec has ended the others, because it ended before
+                MPI_Init or MPI_Finalize.
+        """
+        if code and ended_early is not None and not self.attendance.problem:
+            self.attendance.blame(ended_early)
         if self.attendance.problem:
             problem, advice = self.attendance.problem, self.attendance.advice
             return LOST, f"distspmd: {problem}; ending all ranks. {advice}\n"

@@ -20,9 +20,12 @@ class _Line:
 
     def __init__(self) -> None:
         self._connection: Any = None
+        self.is_listened_to = "DISTSPMD_ATTENDANCE" in os.environ
 
     def tell(self, what: str) -> bool:
         """Tell how far this rank is, in a word of attendance.py; whether that was heard."""
+        if not self.is_listened_to:
+            return False
         if self._connection is not None and self._say(what):
             return True
         return any(
@@ -120,9 +123,9 @@ def _run(program: str) -> None:
     from mpi4py.run import main
 
     ended: list[bool] = []
-    if "DISTSPMD_ATTENDANCE" in os.environ:
+    line = _Line()
+    if line.is_listened_to:
         process = os.getpid()
-        line = _Line()
         if not line.tell("comes"):
             _refuse()
         # What is entered first is done last.
@@ -144,8 +147,11 @@ def _run(program: str) -> None:
     except SystemExit as end:
         if not end.code:
             ended.append(True)
+        else:
+            line.tell("fails")
         raise
     except Exception:  # whatever the user's program raises
+        line.tell("fails")
         from distspmd.runtime.watch.errors_together import end_all_on_exception
 
         end_all_on_exception()  # where the program has failed before it imported anything
