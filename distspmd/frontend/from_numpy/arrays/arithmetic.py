@@ -410,9 +410,7 @@ def _operand(expression: Expression, dtype: DType) -> Expression:
 
 def _of_one_choice(tracer: Tracer, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
     """Operands that one mask chooses from, or none."""
-    from distspmd.frontend.from_numpy.arrays.choosing import as_arrays
-
-    return tensors if _choose_alike(tensors) else [as_arrays(tracer, t) for t in tensors]
+    return tensors if _choose_alike(tensors) else [tracer.chosen(t) for t in tensors]
 
 
 def _choose_alike(tensors: Sequence[Tensor]) -> bool:

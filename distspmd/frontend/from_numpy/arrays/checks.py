@@ -39,11 +39,14 @@ def end_if(
         run: the interpreter.
         condition: a truth value that is known at run time only.
         kind: the name of the error.
-        message: a string, a :class:`Text`, or what makes one, which is called in the branch.
+        message: a string, a :class:`Text`, a list of its parts, or what makes one, which is
+            called in the branch.
         can_go_on: whether the statement does no harm where the condition holds, as long as nothing
             reads its result. Where it may, a ``try`` around that takes the error is refused.
     """
     tracer = run.tracer
+    if isinstance(message, list):
+        message = Text.of([part for each in message for part in described(each)])
     _outside_of_maps(run, f"a check ({kind})")
     if can_go_on and tracer.frames[-1].flag_of(error_class(kind)) is not None:
         _catch_if(run, condition, kind, message)

@@ -13,7 +13,8 @@ import numpy as np
 
 from distspmd.expressions.ir import Expression, apply
 from distspmd.frontend.from_numpy.arrays.elements import truth_of
-from distspmd.frontend.from_numpy.arrays.indexing import moved, read
+from distspmd.frontend.from_numpy.arrays.images import moved
+from distspmd.frontend.from_numpy.arrays.indexing import read
 from distspmd.frontend.from_numpy.arrays.lengths import check_lengths
 from distspmd.frontend.from_numpy.arrays.lines import cpp, flat, run_on_lines
 from distspmd.frontend.from_numpy.arrays.shapes import reshape, size_of

@@ -18,13 +18,13 @@ import sympy
 from distspmd.errors import NOTED
 from distspmd.expressions.ir import Constant, Expression, apply, cast
 from distspmd.frontend.from_numpy.arrays import checks
+from distspmd.frontend.from_numpy.arrays.caught import line_of_error
 from distspmd.frontend.from_numpy.arrays.elements import is_one
 from distspmd.frontend.from_numpy.arrays.kinds import is_of_python
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import error_class
 from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, number, whole_expression
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.reader.caught import line_of_error
 
 _DIVISION, _DOMAIN, _RANGE, _COMPLEX, _NO_NUMBER, _NOT_WHOLE, _OVERFLOW = range(1, 8)
 _Test = Callable[..., Expression]

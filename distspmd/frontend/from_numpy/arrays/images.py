@@ -6,11 +6,22 @@ written to the one in place is followed by a write to the other, as of arrays th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from distspmd.frontend.from_numpy.arrays.values import Tensor, View
+import sympy
+
+from distspmd.expressions.ir import Expression
+from distspmd.frontend.from_numpy.arrays.transcript import Refusal
+from distspmd.frontend.from_numpy.arrays.values import (
+    Tensor,
+    View,
+    axis,
+    make_view,
+    whole_expression,
+)
+from distspmd.frontend.tensor_ir.statements import Index, Length
+from distspmd.frontend.tensor_ir.whole_numbers import Whole
 
 Get = Callable[[Tensor], Tensor]
 Put = Callable[[Tensor, Tensor], Tensor]
@@ -53,14 +64,48 @@ def part_of_image(image: Image, part: Callable[[Tensor], Tensor]) -> Tensor:
     return image_of(image.base, lambda base: part(get(base)), None)
 
 
-def stored_image(tracer: Any, value: Tensor, name: str | None = None) -> View:
-    """A tensor in a container; of an image whose array others see, writes will follow."""
-    from distspmd.frontend.from_numpy.arrays.links import Alias, is_seen
+def moved(
+    base: Tensor, shape: Sequence[Length], places: Sequence[Whole], *, is_merged: bool = False
+) -> Tensor:
+    """The tensor whose elements are those of another one at places, over ``axis(0)``, ..."""
+    if base.mask is not None:
+        raise Refusal(
+            "elements that a boolean mask chooses are arranged in another way: their number is not "
+            "known before the run. Use np.where(mask, ..., ...) on the whole"
+        )
+    if isinstance(base, View):
+        inner = base.at(places)
+        return make_view(
+            base.container,
+            shape,
+            inner,
+            is_merged=is_merged or base.is_merged,
+            weak=base.weak if not shape else None,
+        )
 
-    first = len(tracer.block.statements)
-    found: View = tracer.stored_anew(value, name)
-    if isinstance(value, Image) and is_seen(tracer, value.base.container):
-        tracer.followed.update(tracer.block.statements[first:])
-        called = name or found.container.name
-        tracer.aliases.append(Alias(called, found, value.base, None, follows=value.follows))
-    return found
+    if isinstance(base, Image):
+        return part_of_image(base, lambda tensor: moved(tensor, shape, places))
+
+    def element(index: tuple[Index, ...]) -> Expression:
+        return base.element(at(places, index))
+
+    return Tensor(tuple(shape), base.dtype, element)
+
+
+def at(places: Sequence[Whole], index: Sequence[Index]) -> tuple[Index, ...]:
+    """Places for an index."""
+    by = {axis(d): i for d, i in enumerate(index)}
+    found: list[Index] = []
+    for place in places:
+        if isinstance(place, int):
+            found.append(place)
+            continue
+        own = {s: by[s] for s in place.free_symbols if s in by}
+        if all(isinstance(i, int | sympy.Basic) for i in own.values()):
+            value = place.xreplace({s: sympy.sympify(i) for s, i in own.items()})
+            found.append(int(value) if value.is_Integer else value)
+        elif place in own:
+            found.append(own[place])
+        else:
+            found.append(whole_expression(place, dict(own)))
+    return tuple(found)

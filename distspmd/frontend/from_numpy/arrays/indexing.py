@@ -7,25 +7,23 @@ from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
-import sympy
 
 from distspmd.expressions.ir import Expression, Load, apply, cast
 from distspmd.frontend.from_numpy.arrays.arithmetic import choose, same_mask
 from distspmd.frontend.from_numpy.arrays.contractions import neutral_element
 from distspmd.frontend.from_numpy.arrays.elements import is_one
 from distspmd.frontend.from_numpy.arrays.empty_maps import is_empty
-from distspmd.frontend.from_numpy.arrays.images import Image, part_of_image
+from distspmd.frontend.from_numpy.arrays.images import at, moved
 from distspmd.frontend.from_numpy.arrays.lengths import with_capacity
 from distspmd.frontend.from_numpy.arrays.real_or_complex import RealOrComplex, joined, to_be_written
 from distspmd.frontend.from_numpy.arrays.subscripts import Axis, Masked, Picked, parse_subscript
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
-from distspmd.frontend.from_numpy.arrays.transcript import Refusal, shape_text, told
+from distspmd.frontend.from_numpy.arrays.transcript import shape_text, told
 from distspmd.frontend.from_numpy.arrays.values import (
     Tensor,
     View,
     axis,
     index_expression,
-    make_view,
     number,
     whole_expression,
 )
@@ -37,11 +35,7 @@ def read(tracer: Tracer, base: Tensor, items: Any) -> Tensor:
     """``base[items]``."""
     if isinstance(base, RealOrComplex):
         return joined([base], read(tracer, base.in_complex, items))
-    if base.mask is not None:
-        from distspmd.frontend.from_numpy.arrays.choosing import chosen
-
-        base = chosen(tracer, base)
-    base, items = _with_row(tracer, base, items)
+    base, items = _with_row(tracer, tracer.chosen(base), items)
     found = parse_subscript(tracer, base.shape, items)
     if any(isinstance(x, Masked) for x in found):
         return _read_masked(tracer, base, found)
@@ -94,10 +88,7 @@ def write(tracer: Tracer, base: Any, items: Any, value: Any) -> None:
 
 def _array_of(tracer: Tracer, value: Any) -> Tensor:
     """A value that is assigned, in which elements that a mask chooses are an array."""
-    from distspmd.frontend.from_numpy.arrays.choosing import chosen
-
-    tensor = tracer.tensor(value)
-    return tensor if tensor.mask is None else chosen(tracer, tensor)
+    return tracer.chosen(tracer.tensor(value))
 
 
 def accumulate(tracer: Tracer, base: Any, items: Any, value: Any, operation: str) -> None:
@@ -131,53 +122,6 @@ def _basic(base: Tensor, found: Sequence[Any]) -> Tensor:
             places.append(add(item.first, multiply(item.step, axis(len(shape)))))
             shape.append(item.length)
     return moved(base, shape, places)
-
-
-def moved(
-    base: Tensor, shape: Sequence[Length], places: Sequence[Whole], *, is_merged: bool = False
-) -> Tensor:
-    """The tensor whose elements are those of another one at places, over ``axis(0)``, ..."""
-    if base.mask is not None:
-        raise Refusal(
-            "elements that a boolean mask chooses are arranged in another way: their number is not "
-            "known before the run. Use np.where(mask, ..., ...) on the whole"
-        )
-    if isinstance(base, View):
-        inner = base.at(places)
-        return make_view(
-            base.container,
-            shape,
-            inner,
-            is_merged=is_merged or base.is_merged,
-            weak=base.weak if not shape else None,
-        )
-
-    if isinstance(base, Image):
-        return part_of_image(base, lambda tensor: moved(tensor, shape, places))
-
-    def element(index: tuple[Index, ...]) -> Expression:
-        return base.element(at(places, index))
-
-    return Tensor(tuple(shape), base.dtype, element)
-
-
-def at(places: Sequence[Whole], index: Sequence[Index]) -> tuple[Index, ...]:
-    """Places for an index."""
-    by = {axis(d): i for d, i in enumerate(index)}
-    found: list[Index] = []
-    for place in places:
-        if isinstance(place, int):
-            found.append(place)
-            continue
-        own = {s: by[s] for s in place.free_symbols if s in by}
-        if all(isinstance(i, int | sympy.Basic) for i in own.values()):
-            value = place.xreplace({s: sympy.sympify(i) for s, i in own.items()})
-            found.append(int(value) if value.is_Integer else value)
-        elif place in own:
-            found.append(own[place])
-        else:
-            found.append(whole_expression(place, dict(own)))
-    return tuple(found)
 
 
 # -- arrays of indices ----------------------------------------------------------------------------

@@ -11,8 +11,7 @@ import sympy
 from numpy.matrixlib import matrix
 
 from distspmd.expressions.operations import DType
-from distspmd.frontend.from_numpy.arrays.values import OwnArray, Tensor, is_carried
-from distspmd.frontend.from_numpy.lists.run_lists import RunList
+from distspmd.frontend.from_numpy.arrays.values import OfRun, OwnArray, Tensor, is_carried
 
 
 def joined_type(one: Tensor, other: Tensor) -> DType:
@@ -76,7 +75,7 @@ def has_arrays(value: Any) -> bool:
         return any(map(has_arrays, value))
     if isinstance(value, dict):
         return any(map(has_arrays, value.values()))
-    return isinstance(value, Tensor | sympy.Basic | np.ndarray | RunList | OwnArray)
+    return isinstance(value, Tensor | sympy.Basic | np.ndarray | OfRun | OwnArray)
 
 
 def has_data(value: Any) -> bool:
@@ -87,7 +86,7 @@ def has_data(value: Any) -> bool:
         return any(map(has_data, value.values()))
     if isinstance(value, slice):
         return any(map(has_data, (value.start, value.stop, value.step)))
-    return isinstance(value, Tensor | sympy.Basic | RunList | OwnArray)
+    return isinstance(value, Tensor | sympy.Basic | OfRun | OwnArray)
 
 
 _FOREIGN = "USOmM"

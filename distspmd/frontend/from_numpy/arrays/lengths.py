@@ -12,7 +12,7 @@ import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 
@@ -40,9 +40,6 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     same,
     subtract,
 )
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 
 
 def capacity(length: Whole, bounds: Bounds, known: Mapping[Any, Length]) -> Length:
@@ -116,7 +113,7 @@ MOST_ELEMENTS = 1 << 24
 """Arrays of which lengths have no bound before the run are given no more room than this."""
 
 
-def rooms(tracer: Tracer, shape: Sequence[Length]) -> list[Length]:
+def rooms(tracer: Transcript, shape: Sequence[Length]) -> list[Length]:
     """The most that each length of a new array can be.
 
     A length of which nothing is known gets as much as a list of the run has; the program ends with
@@ -131,7 +128,7 @@ def rooms(tracer: Tracer, shape: Sequence[Length]) -> list[Length]:
     if None not in found:
         return [n for n in found if n is not None]
     if not can_end(tracer):
-        tracer.capacity(shape[found.index(None)])  # which refuses it
+        capacity(shape[found.index(None)], tracer.bounds, tracer.capacities)  # which refuses it
     own = [
         _room(tracer, length) if n is None else n for length, n in zip(shape, found, strict=True)
     ]
@@ -143,9 +140,9 @@ def rooms(tracer: Tracer, shape: Sequence[Length]) -> list[Length]:
     return own
 
 
-def _room(tracer: Tracer, length: Length) -> Length:
+def _room(tracer: Transcript, length: Length) -> Length:
     give_room(tracer, length)
-    most = tracer.capacity(length)
+    most = capacity(length, tracer.bounds, tracer.capacities)
     _end_if(tracer, sympy.Gt(length, most), _too_many())
     if not is_at_least(length, 0, tracer.bounds):
         _end_if(tracer, sympy.Lt(length, 0), "negative dimensions are not allowed")
@@ -156,7 +153,7 @@ INSTEAD = "pass the length as a Python int, which is known before the run"
 
 
 def give_room(
-    tracer: Tracer, length: Length, what: str = "an array", instead: str = INSTEAD
+    tracer: Transcript, length: Length, what: str = "an array", instead: str = INSTEAD
 ) -> None:
     """Let each number in a length that only the run knows be at most the room of lists.
 
@@ -180,7 +177,7 @@ def _too_many(what: str = "an array", instead: str = INSTEAD) -> str:
     return f"{what} has more elements than are provided for; {instead}"
 
 
-def _end_if(tracer: Transcript, condition: Any, message: str, **options: bool) -> None:
+def _end_if(tracer: Transcript, condition: Any, message: str | list[Any], **options: bool) -> None:
     assert tracer.ends_if is not None
     tracer.ends_if(condition, "ValueError", message, **options)
 
@@ -217,7 +214,7 @@ def common_length(
     return one if isinstance(one, int) or not isinstance(other, int) else other
 
 
-def unpacked_count(tracer: Tracer, value: Tensor, like: ast.AST | None) -> int | None:
+def unpacked_count(tracer: Transcript, value: Tensor, like: ast.AST | None) -> int | None:
     """How many elements or rows of an array are unpacked; None where that is not known.
 
     As many as variables get one, where the run decides the length, and of a starred argument as
@@ -249,12 +246,8 @@ def check_lengths(tracer: Transcript, one: Length, other: Length) -> None:
         return
     if not any(is_decided_by_data(n, tracer.bounds) for n in (one, other)) or same(one, other):
         return
-    from distspmd.frontend.from_numpy.reader.texts import Part, Text
-
-    lengths = [str(n) if isinstance(n, int) else Part(n) for n in (one, other)]
     head = "operands could not be broadcast together: values decide their lengths, which are "
-    message = Text.of([head, lengths[0], " and ", lengths[1]])
-    _end_if(tracer, sympy.Ne(one, other), message, can_go_on=True)
+    _end_if(tracer, sympy.Ne(one, other), [head, one, " and ", other], can_go_on=True)
 
 
 def inside(expression: Expression, bounds: Bounds) -> Expression:

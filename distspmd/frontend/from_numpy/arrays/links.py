@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import sympy
 
 from distspmd.frontend.from_numpy.arrays.images import Follows
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View
-from distspmd.frontend.from_numpy.reader.sharing import references
 from distspmd.frontend.tensor_ir.statements import Container, Statement
 
 
@@ -67,15 +64,3 @@ class Alias:
 def is_linked(tracer: Tracer, container: Container) -> bool:
     """Whether writes to a container may be writes to another one."""
     return any(alias.touches(container) for alias in tracer.aliases)
-
-
-def is_seen(
-    tracer: Tracer,
-    container: Container,
-    way: Mapping[str, Any] | None = None,
-    *,
-    returned: bool = True,
-) -> bool:
-    """Whether somebody sees a container beside the variable that is looked at."""
-    is_outer = container.is_argument or container.is_of_others
-    return is_outer or references(tracer, container, way, returned=returned) > 0

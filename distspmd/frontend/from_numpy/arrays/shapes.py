@@ -9,7 +9,7 @@ from typing import Any
 import sympy
 
 from distspmd.frontend.from_numpy.arrays.elements import is_one
-from distspmd.frontend.from_numpy.arrays.indexing import moved
+from distspmd.frontend.from_numpy.arrays.images import moved
 from distspmd.frontend.from_numpy.arrays.lengths import can_end
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import shape_text

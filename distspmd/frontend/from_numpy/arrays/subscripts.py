@@ -10,6 +10,7 @@ import numpy as np
 import sympy
 
 from distspmd.expressions.ir import Expression, apply, cast
+from distspmd.frontend.from_numpy.arrays.caught import is_taken, line_of_error
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll
 from distspmd.frontend.from_numpy.arrays.values import (
@@ -19,7 +20,6 @@ from distspmd.frontend.from_numpy.arrays.values import (
     number,
     whole_expression,
 )
-from distspmd.frontend.from_numpy.reader.caught import is_taken, line_of_error
 from distspmd.frontend.tensor_ir.statements import Index, Length, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import (
     CheckedIndex,
@@ -116,9 +116,7 @@ def _parsed(tracer: Tracer, item: Any, shape: Sequence[Length]) -> Axis | Picked
 def _as_array(tracer: Tracer, item: Any) -> Any:
     """Lists and arrays as tensors; a tensor of one whole number as a symbol."""
     if isinstance(item, Tensor) and item.mask is not None:
-        from distspmd.frontend.from_numpy.arrays.choosing import chosen
-
-        return chosen(tracer, item)
+        return tracer.chosen(item)
     if isinstance(item, bool | np.bool_) or (
         isinstance(item, Tensor) and not item.ndim and item.dtype.kind == "b"
     ):

@@ -60,6 +60,8 @@ from distspmd.frontend.from_numpy.arrays.transcript import (
 )
 from distspmd.frontend.from_numpy.arrays.values import (
     INT64,
+    MIXED,
+    OfRun,
     Tensor,
     View,
     axis,
@@ -68,8 +70,6 @@ from distspmd.frontend.from_numpy.arrays.values import (
     view_of,
     whole_expression,
 )
-from distspmd.frontend.from_numpy.lists.list_forms import MIXED
-from distspmd.frontend.from_numpy.lists.run_lists import RunList, as_tensor
 from distspmd.frontend.tensor_ir.statements import (
     Container,
     Contract,
@@ -119,8 +119,8 @@ class Tracer(Transcript):
             return self.table(value)
         if isinstance(value, list | tuple | range):
             return self.stack(list(value))
-        if isinstance(value, RunList):
-            return as_tensor(self, value)
+        if isinstance(value, OfRun):
+            return value.as_tensor(self)
         raise Refusal(self.message(f"{told(value)} is no array"))
 
     def _constant(self, value: Any) -> Tensor:
@@ -184,13 +184,18 @@ class Tracer(Transcript):
             self.assign(make_view(whole.container, shape, inside), row)
         return whole
 
+    def chosen(self, tensor: Tensor) -> Tensor:
+        """A tensor, or the elements that its mask chooses as an array."""
+        if tensor.mask is None:
+            return tensor
+        assert self.chooses is not None
+        return self.chooses(self, tensor)
+
     def stored_anew(self, tensor: Tensor, name: str | None = None) -> View:
         """A tensor in a container of its own."""
         if tensor.mask is not None:
-            from distspmd.frontend.from_numpy.arrays.choosing import chosen
-
             with self.named(name or self.target):
-                return self.stored(chosen(self, tensor))
+                return self.stored(self.chosen(tensor))
         view = self.fresh(name or self.target or "t", tensor.shape, tensor.dtype)
         most = self._most_of(tensor)
         self.write(view, tensor, is_new=True)

@@ -154,6 +154,8 @@ class Transcript:
         counted: all tables, in that order.
         inner: how many blocks are around the one that is read: branches and loops.
         ends_if: ends the program with an error where a condition of symbols holds.
+        chooses: the elements that the mask of a tensor chooses, as an array.
+        form_of: the form in which a value is returned, and the tensors in it.
         made: objects of the user's classes that the program has made, by their dictionaries.
         ended: whether the block that is read has come to a ``raise``.
         known_lists: what is known, by the places that make them, of lists that the run decides.
@@ -207,6 +209,8 @@ class Transcript:
     counted: list[Container] = field(default_factory=list)
     inner: int = 0
     ends_if: Callable[..., None] | None = None
+    chooses: Callable[[Any, Tensor], Tensor] | None = None
+    form_of: Callable[[Any, Any], Any] | None = None
     made: dict[int, Any] = field(default_factory=dict)
     ended: bool = False
     known_lists: Mapping[Any, Any] = field(default_factory=dict)

@@ -73,6 +73,12 @@ class Tensor:
         return len(self.shape)
 
 
+MIXED = (
+    "an element of a list that has numbers of several types, as [0, 0.5] has: what type it is "
+    "depends on the run; write them all in one, 0.0 for 0 say"
+)
+
+
 @dataclass(eq=False)
 class Demanded(Tensor):
     """Elements of which the first read adds a check to the program, so that nobody looks at them.
@@ -242,6 +248,14 @@ def _affine(value: sympy.Expr) -> IndexValue | None:
 def index_expression(index: Index) -> Expression:
     """The value of an index."""
     return whole_expression(index) if isinstance(index, int | sympy.Basic) else index
+
+
+class OfRun:
+    """A value of Python whose content the run decides: a list, a set, a dictionary."""
+
+    def as_tensor(self, tracer: Any) -> Tensor:
+        """It as an array, as ``np.array`` makes it."""
+        raise NotImplementedError
 
 
 ARRAY, KIND = "<array>", "<class>"

@@ -33,7 +33,7 @@ from distspmd.frontend.from_numpy.kinds.reading_again import ReadProgramAgain
 from distspmd.frontend.from_numpy.kinds.variables import Undecided
 from distspmd.frontend.from_numpy.lists.run_lists import RunList
 from distspmd.frontend.from_numpy.numpy.asking import Question
-from distspmd.frontend.from_numpy.reader.calls import Closure
+from distspmd.frontend.from_numpy.reader.frames import Closure
 from distspmd.frontend.from_numpy.reader.registry import expression
 from distspmd.frontend.tensor_ir.whole_numbers import symbol
 from distspmd.runtime.host import host_regions

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sympy
@@ -29,7 +29,7 @@ from distspmd.frontend.from_numpy.kinds.absence import (
 )
 from distspmd.frontend.from_numpy.kinds.alternatives import have_one_form, leaves
 from distspmd.frontend.from_numpy.kinds.carried_records import has_parts, record_of
-from distspmd.frontend.from_numpy.kinds.carried_variables import First
+from distspmd.frontend.from_numpy.kinds.carried_variables import First, Loop
 from distspmd.frontend.from_numpy.kinds.last_values import names_read
 from distspmd.frontend.from_numpy.kinds.variables import OneOf, readable
 from distspmd.frontend.from_numpy.kinds.varying import ReadLoopAgain
@@ -40,9 +40,6 @@ from distspmd.frontend.from_numpy.reader.bindings import (
 )
 from distspmd.frontend.tensor_ir.statements import Block, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, subtract, symbol
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.kinds.carried_variables import Loop
 
 FIXED = "fixed"
 """The kind of a variable that has one value wherever it has one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 
@@ -19,12 +19,10 @@ from distspmd.frontend.from_numpy.kinds.absence import (
     value_of,
 )
 from distspmd.frontend.from_numpy.kinds.carried_records import has_parts
+from distspmd.frontend.from_numpy.kinds.carried_variables import Loop
 from distspmd.frontend.from_numpy.kinds.variables import ABSENT, UNBOUND, OneOf, alike, readable
 from distspmd.frontend.tensor_ir.statements import Block, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import symbol
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.kinds.carried_variables import Loop
 
 
 def place_choice(run: Context, name: str, before: OneOf, place: Callable[[Any], Any]) -> OneOf:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sympy
@@ -19,6 +19,7 @@ from distspmd.frontend.from_numpy.kinds.bound_at_times import FIXED
 from distspmd.frontend.from_numpy.kinds.carried_choices import place_choice
 from distspmd.frontend.from_numpy.kinds.carried_lists import own_list
 from distspmd.frontend.from_numpy.kinds.carried_records import RECORD, has_parts, record_place
+from distspmd.frontend.from_numpy.kinds.carried_variables import Loop
 from distspmd.frontend.from_numpy.kinds.first_arrays import is_of_others
 from distspmd.frontend.from_numpy.kinds.text_choices import Texts, place_of_text
 from distspmd.frontend.from_numpy.kinds.variables import ABSENT, OneOf, readable
@@ -28,9 +29,6 @@ from distspmd.frontend.from_numpy.reader.letters import Spelled, place_of_letter
 from distspmd.frontend.tensor_ir.statements import SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import symbol
 from distspmd.runtime.calls.form import rebuilt
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.kinds.carried_variables import Loop
 
 _LONGEST = 64
 """The length of lists that a loop carries whole, at most."""

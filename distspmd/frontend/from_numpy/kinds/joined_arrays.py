@@ -16,7 +16,7 @@ import numpy as np
 import sympy
 
 from distspmd.frontend.from_numpy.arrays.images import Image
-from distspmd.frontend.from_numpy.arrays.links import Alias, is_seen
+from distspmd.frontend.from_numpy.arrays.links import Alias
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll
 from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View, axis, make_view
@@ -28,7 +28,7 @@ from distspmd.frontend.from_numpy.kinds.moves import move_symbols
 from distspmd.frontend.from_numpy.kinds.variables import OneOf, see_the_same
 from distspmd.frontend.from_numpy.lists.aliases import check_elements
 from distspmd.frontend.from_numpy.reader.conditions import relation_text
-from distspmd.frontend.from_numpy.reader.sharing import references
+from distspmd.frontend.from_numpy.reader.sharing import is_seen, references
 from distspmd.frontend.tensor_ir.statements import Block, Branch, Container, SetSymbol, Statement
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, symbol
 

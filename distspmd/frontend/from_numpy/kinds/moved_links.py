@@ -9,10 +9,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.arrays.links import Alias
+from distspmd.frontend.from_numpy.arrays.links import Alias
 
 
 def moved_links(arrays: Sequence[Any], links: Sequence[Alias]) -> list[Alias]:

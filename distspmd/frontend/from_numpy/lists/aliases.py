@@ -11,17 +11,15 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from distspmd.frontend.from_numpy.arrays.values import View
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds.variables import Undecided
 from distspmd.frontend.from_numpy.lists.run_lists import RunList
 from distspmd.frontend.from_numpy.reader.bindings import changes_again
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.reader.frames import Frame
-    from distspmd.frontend.tensor_ir.statements import Container, Statement
+from distspmd.frontend.from_numpy.reader.frames import Frame
+from distspmd.frontend.tensor_ir.statements import Container, Statement
 
 P = ParamSpec("P")
 R = TypeVar("R")

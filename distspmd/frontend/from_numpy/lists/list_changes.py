@@ -43,6 +43,7 @@ from distspmd.frontend.from_numpy.lists.lists import (
 )
 from distspmd.frontend.from_numpy.lists.run_lists import (
     DecidedByRun,
+    Grows,
     RunList,
     columns_in,
     count_of,
@@ -89,8 +90,6 @@ def _before_change(run: Context, own: RunList, *, grows: bool = True) -> None:
         )
     aliases.before_change(run, own, moves=grows)
     if grows and own.iterated:
-        from distspmd.frontend.from_numpy.lists.growing import Grows
-
         told = "a list gets another length while a loop iterates over it"
         raise Grows(tracer.message(told), own)
     if grows and isinstance(own.count, int):

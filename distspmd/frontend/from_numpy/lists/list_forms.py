@@ -9,24 +9,18 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.arrays.run_types import type_of
+from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import Refusal
 from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View
 from distspmd.frontend.tensor_ir.statements import Length
 from distspmd.frontend.tensor_ir.whole_numbers import same
 
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.arrays.tracer import Tracer
-
-MIXED = (
-    "an element of a list that has numbers of several types, as [0, 0.5] has: what type it is "
-    "depends on the run; write them all in one, 0.0 for 0 say"
-)
 FEW = 8
 """Numbers of several types in a list that have a container each, at most."""
 

@@ -7,17 +7,14 @@ takes over from others. A reading begins with the rooms that the one before has 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import sympy
 
+from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll
 from distspmd.frontend.from_numpy.lists.run_lists import Facts, RunList, Site
 from distspmd.frontend.tensor_ir.statements import Length
 from distspmd.frontend.tensor_ir.whole_numbers import add, direction, multiply, simplified
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 
 LEAST_ROOM = 1024
 """Elements that a list has room for whose growth has no bound, and as many as all arrays among

@@ -13,10 +13,11 @@ import sympy
 
 from distspmd.frontend.from_numpy.arrays import indexing
 from distspmd.frontend.from_numpy.arrays.arithmetic import combine
+from distspmd.frontend.from_numpy.arrays.caught import is_taken, line_of_error
 from distspmd.frontend.from_numpy.arrays.kinds import has_data
 from distspmd.frontend.from_numpy.arrays.subscripts import catch_outside, index_in
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
-from distspmd.frontend.from_numpy.arrays.values import INT64, OwnArray, Tensor, View, number
+from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View, number
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.host.preferred import check_kind
 from distspmd.frontend.from_numpy.lists import aliases
@@ -45,8 +46,6 @@ from distspmd.frontend.from_numpy.lists.run_lists import (
     site_of,
     view_of_column,
 )
-from distspmd.frontend.from_numpy.reader import objects
-from distspmd.frontend.from_numpy.reader.caught import is_taken, line_of_error
 from distspmd.frontend.tensor_ir.statements import Length, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import (
     CheckedIndex,
@@ -270,21 +269,6 @@ def is_not_empty(run: Context, own: RunList) -> Any:
     if isinstance(own.count, int):
         return own.count > 0
     return combine(run.tracer, np.greater, [own.count, 0])
-
-
-def tested(run: Context, value: Any) -> Any:
-    """What decides a condition: of a list whether it has elements, of an object what it says."""
-    if isinstance(value, RunList):
-        return is_not_empty(run, value)
-    if isinstance(value, OwnArray):
-        return value.array
-    if not objects.is_own(value) or isinstance(value, tuple | list | dict):
-        return value
-    for name in ("bool", "len"):
-        found = objects.special(run, value, name)
-        if found is not NotImplemented:
-            return found
-    return True
 
 
 def place_in(run: Context, own: RunList, index: Any) -> Whole:

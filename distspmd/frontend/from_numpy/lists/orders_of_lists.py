@@ -19,7 +19,7 @@ from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.lists import list_changes, lists
 from distspmd.frontend.from_numpy.lists.list_forms import leaves
 from distspmd.frontend.from_numpy.lists.run_lists import RunDict, RunList, must_be_known, site_of
-from distspmd.frontend.from_numpy.reader.calls import of_library
+from distspmd.frontend.from_numpy.reader.sources import of_library
 from distspmd.frontend.tensor_ir.whole_numbers import subtract
 
 _BACK = slice(None, None, -1)

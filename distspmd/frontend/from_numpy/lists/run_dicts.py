@@ -16,6 +16,7 @@ import sympy
 
 from distspmd.frontend.from_numpy.arrays import checks
 from distspmd.frontend.from_numpy.arrays.arithmetic import choose, combine, converted
+from distspmd.frontend.from_numpy.arrays.caught import is_taken
 from distspmd.frontend.from_numpy.arrays.kinds import has_data
 from distspmd.frontend.from_numpy.arrays.run_types import choose_type
 from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor
@@ -23,7 +24,6 @@ from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.lists import list_changes, lists
 from distspmd.frontend.from_numpy.lists.list_forms import UNKNOWN, Leaf, Row
 from distspmd.frontend.from_numpy.lists.run_lists import RunDict, RunList, must_be_known, numbers_of
-from distspmd.frontend.from_numpy.reader.caught import is_taken
 from distspmd.frontend.tensor_ir.statements import Block, Branch
 
 PAIR = Row(tuple, (Leaf(np.dtype(np.int64), int), Leaf(np.dtype(np.int64), int)))

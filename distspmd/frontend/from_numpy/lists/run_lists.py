@@ -15,16 +15,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from distspmd.frontend.from_numpy.arrays.run_types import number_of_type, typed
-from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View, axis, make_view
+from distspmd.frontend.from_numpy.arrays.tracer import Tracer
+from distspmd.frontend.from_numpy.arrays.transcript import Refusal
+from distspmd.frontend.from_numpy.arrays.values import (
+    INT64,
+    MIXED,
+    OfRun,
+    Tensor,
+    View,
+    axis,
+    make_view,
+)
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.host.preferred import check_kind
 from distspmd.frontend.from_numpy.lists.list_forms import (
-    MIXED,
     UNKNOWN,
     Form,
     Leaf,
@@ -37,9 +46,6 @@ from distspmd.frontend.from_numpy.lists.list_forms import (
     of_parts,
 )
 from distspmd.frontend.tensor_ir.statements import Length
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 
 Site = tuple[Any, ...]
 
@@ -117,7 +123,7 @@ def must_be_known(tracer: Tracer, own: RunList) -> None:
 
 
 @dataclass(eq=False)
-class RunList:
+class RunList(OfRun):
     """A list, a deque or a set whose content the run decides.
 
     Attributes:
@@ -162,6 +168,10 @@ class RunList:
     shares: bool = False
     arrays: set[Any] = field(default_factory=set)
     is_written: bool = False
+
+    def as_tensor(self, tracer: Tracer) -> Tensor:
+        """It as an array, as ``np.array`` makes it."""
+        return as_tensor(tracer, self)
 
 
 @dataclass(eq=False)
@@ -240,6 +250,18 @@ def _entries(own: RunDict, form: Form, columns: list[View]) -> Entries:
 def sequence(own: RunList) -> RunList:
     """What a list is iterated over, or searched, by: of a dictionary its keys."""
     return own.keys() if isinstance(own, RunDict) else own
+
+
+class Grows(Refusal):
+    """A list gets another length while a loop iterates over it.
+
+    Attributes:
+        own: the list.
+    """
+
+    def __init__(self, message: str, own: RunList) -> None:
+        super().__init__(message)
+        self.own = own
 
 
 # -- forms ----------------------------------------------------------------------------------------

@@ -9,8 +9,7 @@ import sympy
 
 from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.expressions.operations import DType
-from distspmd.frontend.from_numpy.arrays.images import image_of
-from distspmd.frontend.from_numpy.arrays.indexing import moved
+from distspmd.frontend.from_numpy.arrays.images import image_of, moved
 from distspmd.frontend.from_numpy.arrays.values import (
     INT64,
     Tensor,

@@ -21,10 +21,10 @@ from distspmd.frontend.from_numpy.lists.run_lists import RunDict, RunList, seque
 from distspmd.frontend.from_numpy.numpy.python import as_list
 from distspmd.frontend.from_numpy.numpy.registry import function
 from distspmd.frontend.from_numpy.reader import generators, texts
-from distspmd.frontend.from_numpy.reader.calls import of_library
 from distspmd.frontend.from_numpy.reader.objects import is_own
 from distspmd.frontend.from_numpy.reader.operators import compared
 from distspmd.frontend.from_numpy.reader.ranges import SymbolicRange, static_values
+from distspmd.frontend.from_numpy.reader.sources import of_library
 
 _NONE = object()
 

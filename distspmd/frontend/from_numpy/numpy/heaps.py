@@ -11,8 +11,8 @@ from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import heaps
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, decided_by_run
 from distspmd.frontend.from_numpy.numpy.registry import function
-from distspmd.frontend.from_numpy.reader.calls import of_library
 from distspmd.frontend.from_numpy.reader.mutation import before_change
+from distspmd.frontend.from_numpy.reader.sources import of_library
 
 
 def _as_heap(name: str) -> Any:

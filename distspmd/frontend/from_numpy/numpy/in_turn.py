@@ -16,11 +16,11 @@ from distspmd.frontend.from_numpy.kinds.variables import Saved
 from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.numpy.registry import function
 from distspmd.frontend.from_numpy.reader import generators, stepped
-from distspmd.frontend.from_numpy.reader.calls import of_library
 from distspmd.frontend.from_numpy.reader.generators import Generator
 from distspmd.frontend.from_numpy.reader.mutation import Around, is_outside, watched
 from distspmd.frontend.from_numpy.reader.objects import class_of, is_own
 from distspmd.frontend.from_numpy.reader.ranges import Enumerated, Zipped, by_index, static_values
+from distspmd.frontend.from_numpy.reader.sources import of_library
 from distspmd.frontend.tensor_ir.whole_numbers import same
 
 

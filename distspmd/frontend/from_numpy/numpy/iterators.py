@@ -22,10 +22,10 @@ from distspmd.frontend.from_numpy.library import steps as library
 from distspmd.frontend.from_numpy.lists.run_lists import RunList
 from distspmd.frontend.from_numpy.numpy.registry import function
 from distspmd.frontend.from_numpy.reader import generators, stepped
-from distspmd.frontend.from_numpy.reader.calls import of_library
 from distspmd.frontend.from_numpy.reader.generators import Generator
 from distspmd.frontend.from_numpy.reader.operators import compared
 from distspmd.frontend.from_numpy.reader.ranges import Zipped, static_values
+from distspmd.frontend.from_numpy.reader.sources import of_library
 
 
 def _of_run(run: Context, values: Any) -> bool:

@@ -13,7 +13,7 @@ from distspmd.frontend.from_numpy.arrays.values import Tensor
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import powers
 from distspmd.frontend.from_numpy.numpy.registry import function
-from distspmd.frontend.from_numpy.reader.calls import of_library
+from distspmd.frontend.from_numpy.reader.sources import of_library
 
 
 @function(builtins.pow)

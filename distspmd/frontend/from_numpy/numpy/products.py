@@ -262,7 +262,7 @@ def _einsum(run: Context, subscripts: Any, *operands: Any, out: Any = None, **op
 
 def _diagonal(run: Context, term: str, tensors: list[Tensor], place: int) -> str:
     """An operand with a letter twice is its diagonal."""
-    from distspmd.frontend.from_numpy.arrays.indexing import moved
+    from distspmd.frontend.from_numpy.arrays.images import moved
     from distspmd.frontend.from_numpy.arrays.values import axis
 
     if len(set(term)) == len(term):

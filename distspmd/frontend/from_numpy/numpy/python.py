@@ -24,11 +24,13 @@ from distspmd.frontend.from_numpy.lists import list_changes, lists
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, RunTable
 from distspmd.frontend.from_numpy.numpy.registry import function
 from distspmd.frontend.from_numpy.reader import digits, letters
-from distspmd.frontend.from_numpy.reader.calls import Closure, of_library
 from distspmd.frontend.from_numpy.reader.clocks import Seconds
+from distspmd.frontend.from_numpy.reader.frames import Closure
 from distspmd.frontend.from_numpy.reader.generators import Generator
 from distspmd.frontend.from_numpy.reader.objects import class_of, is_own, required, special
+from distspmd.frontend.from_numpy.reader.operators import tested
 from distspmd.frontend.from_numpy.reader.ranges import Places, SymbolicRange, Zipped, static_values
+from distspmd.frontend.from_numpy.reader.sources import of_library
 from distspmd.frontend.from_numpy.reader.texts import Text
 from distspmd.frontend.tensor_ir.whole_numbers import add, subtract
 
@@ -303,7 +305,7 @@ def _complex(run: Context, real: Any = 0.0, imaginary: Any = 0.0) -> Any:
 
 @function(builtins.bool)
 def _bool(run: Context, value: Any = False) -> Any:
-    value = lists.tested(run, value)
+    value = tested(run, value)
     known = run.truth(value)
     if known is not None:
         return known

@@ -147,18 +147,6 @@ def named(module: str, *names: str, always: bool = False) -> Callable[[Any], Any
     return add
 
 
-def refused_by_name(module: str, *names: str, instead: str) -> None:
-    """Say of functions of a package, which need not be installed, that they are not covered."""
-    for name in names:
-
-        def handler(run: Context, *_: Any, _name: str = name, **__: Any) -> Any:
-            run.tracer.refuse(f"{module}.{_name} is not covered: {instead}")
-
-        REFUSED[module, name] = instead
-        FUNCTIONS[module, name] = handler
-        REFUSALS.add(handler)
-
-
 OTHERWISE = ("otherwise",)
 """The key of what is called where no handler is: with the function, its arguments and keywords."""
 

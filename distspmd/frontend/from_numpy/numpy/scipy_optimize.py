@@ -8,7 +8,7 @@ from typing import Any
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import asked_solvers
 from distspmd.frontend.from_numpy.numpy.registry import named
-from distspmd.frontend.from_numpy.reader.calls import Closure
+from distspmd.frontend.from_numpy.reader.frames import Closure
 
 
 @named("scipy.optimize", "curve_fit")

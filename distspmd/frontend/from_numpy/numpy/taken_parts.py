@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from distspmd.frontend.from_numpy.arrays import indexing
+from distspmd.frontend.from_numpy.arrays import images
 from distspmd.frontend.from_numpy.arrays.shapes import normal_axis, size_of
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View
 from distspmd.frontend.from_numpy.arrays.values import axis as axis_symbol
@@ -160,7 +160,7 @@ def _sliding_windows(
         if isinstance(shape[d], int) and shape[d] <= 0:
             tracer.refuse("ValueError: window shape cannot be larger than input array shape")
         places[d] = add(places[d], axis_symbol(tensor.ndim + k))
-    return indexing.moved(tracer.stored(tensor), [*shape, *extents], places)
+    return images.moved(tracer.stored(tensor), [*shape, *extents], places)
 
 
 @attribute("nbytes")
@@ -214,7 +214,7 @@ def _as_strided(
                 f"as_strided goes to the element {end} of the dimension {d}, which has "
                 f"{tensor.shape[d]}: other dimensions follow in memory, but not in a program"
             )
-    return indexing.moved(tensor, extents, places)
+    return images.moved(tensor, extents, places)
 
 
 def _dimension_of(own: Sequence[int], step: int) -> int | None:

@@ -8,7 +8,7 @@ import numpy as np
 import sympy
 
 from distspmd.expressions.ir import Expression, apply
-from distspmd.frontend.from_numpy.arrays import indexing
+from distspmd.frontend.from_numpy.arrays import images, indexing
 from distspmd.frontend.from_numpy.arrays.shapes import normal_axis, reshape
 from distspmd.frontend.from_numpy.arrays.transcript import shape_text
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View, index_expression, number
@@ -66,7 +66,7 @@ def _diagonal(run: Context, value: Any, offset: Any = 0, axis1: Any = 0, axis2: 
         places[d] = axis_symbol(place)
     places[one] = add(axis_symbol(len(kept)), max(-offset, 0))
     places[other] = add(axis_symbol(len(kept)), max(offset, 0))
-    return indexing.moved(tensor, shape, places)
+    return images.moved(tensor, shape, places)
 
 
 def _shorter(a: Any, b: Any) -> Any:
@@ -117,7 +117,7 @@ def _fill_diagonal(run: Context, base: Any, value: Any, wrap: bool = False) -> N
         indexing.write(tracer, base, where, _cycled(run, value, len(places)))
         return
     length = base.shape[0] if base.ndim > 2 else _shorter(*base.shape)
-    diagonal = indexing.moved(base, [length], [axis_symbol(0)] * base.ndim)
+    diagonal = images.moved(base, [length], [axis_symbol(0)] * base.ndim)
     assert isinstance(diagonal, View)
     tracer.assign(diagonal, _cycled(run, value, length))
 

@@ -14,7 +14,7 @@ from distspmd.frontend.from_numpy.arrays.kinds import has_data
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import counted
 from distspmd.frontend.from_numpy.numpy.registry import function
-from distspmd.frontend.from_numpy.reader.calls import of_library
+from distspmd.frontend.from_numpy.reader.sources import of_library
 
 
 def _of_data(called: Callable[..., Any], by: Any) -> None:

@@ -17,9 +17,9 @@ from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds import absence, joins
 from distspmd.frontend.from_numpy.kinds.bound_at_times import is_exposed
 from distspmd.frontend.from_numpy.kinds.variables import ABSENT, UNBOUND, changed, readable
-from distspmd.frontend.from_numpy.lists.lists import tested
 from distspmd.frontend.from_numpy.reader.conditions import condition_text, facts_of
 from distspmd.frontend.from_numpy.reader.mutation import Around, join_contents, watched
+from distspmd.frontend.from_numpy.reader.operators import tested
 from distspmd.frontend.from_numpy.reader.sharing import is_own, references
 from distspmd.frontend.tensor_ir.statements import Block, Branch
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import inspect
 import operator
@@ -42,11 +41,11 @@ from distspmd.frontend.from_numpy.numpy.registry import ALWAYS, OTHERWISE, by_na
 from distspmd.frontend.from_numpy.reader import generators, letters, objects, operators
 from distspmd.frontend.from_numpy.reader.bindings import without_locals
 from distspmd.frontend.from_numpy.reader.decorators import without_wrappers
-from distspmd.frontend.from_numpy.reader.frames import Frame
+from distspmd.frontend.from_numpy.reader.frames import Closure, Frame
 from distspmd.frontend.from_numpy.reader.mutation import MUTABLE
 from distspmd.frontend.from_numpy.reader.repeatable import check_repeatable
 from distspmd.frontend.from_numpy.reader.shared_variables import change_outer
-from distspmd.frontend.from_numpy.reader.sources import globals_of, read_source
+from distspmd.frontend.from_numpy.reader.sources import of_library
 from distspmd.frontend.from_numpy.reader.texts import Text, by_format, has_text, kept_now, not_known
 from distspmd.runtime.host.host_functions import HostFunction
 
@@ -57,34 +56,6 @@ class Method:
 
     owner: Any
     name: str
-
-
-@dataclass(eq=False)
-class Closure:
-    """A function that the program defines.
-
-    Attributes:
-        node: its syntax.
-        frame: of the function around.
-        defaults: of its arguments.
-        scopes: variables of the comprehensions around, once these are done.
-    """
-
-    node: ast.FunctionDef | ast.Lambda
-    frame: Frame
-    defaults: Mapping[str, Any]
-    scopes: tuple[Mapping[str, Any], ...] = ()
-
-    @property
-    def __name__(self) -> str:
-        return getattr(self.node, "name", "lambda")
-
-    def __get__(self, owner: Any, kind: Any = None) -> Any:
-        return self if owner is None else types.MethodType(self, owner)
-
-    def __call__(self, *_: Any, **__: Any) -> Any:
-        """Never: a program reads its functions."""
-        raise TypeError(f"{self.__name__} is a function of the program, which is read, not called")
 
 
 def _static(
@@ -421,17 +392,6 @@ def _python(
     if is_of_library(wrapped):
         return of_library(run, wrapped, dict(bound.arguments))
     return run.run_function(wrapped, dict(bound.arguments))
-
-
-def of_library(run: Context, function: Any, arguments: Mapping[str, Any]) -> Any:
-    """What a function of ours gives that stands for one of Python's."""
-    node, lines, first = read_source(function)
-    assert node is not None
-    file = function.__code__.co_filename
-    known = without_locals(node, globals_of(function))
-    frame = Frame({**known, **arguments}, file, first, lines)
-    frame.called_at = run.tracer.node
-    return run.run_body(node, frame)
 
 
 def _closure(

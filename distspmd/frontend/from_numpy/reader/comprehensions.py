@@ -15,7 +15,7 @@ from distspmd.frontend.from_numpy.kinds.variables import Saved
 from distspmd.frontend.from_numpy.lists import list_changes, lists
 from distspmd.frontend.from_numpy.lists.known_keys import OF_RUN
 from distspmd.frontend.from_numpy.lists.run_lists import DecidedByRun, site_of
-from distspmd.frontend.from_numpy.reader import stepped
+from distspmd.frontend.from_numpy.reader import operators, stepped
 from distspmd.frontend.from_numpy.reader.jumps import StoppedFor
 from distspmd.frontend.from_numpy.reader.mutation import Around, watched
 from distspmd.frontend.from_numpy.reader.ranges import by_index, static_values
@@ -153,7 +153,7 @@ def _generated(run: Context, generators: Sequence[ast.comprehension]) -> Iterato
         raise _OfRun
     for value in _known_values(run, over):
         _bind(run, first.target, value)
-        tests = [run.truth(lists.tested(run, run.value(test))) for test in first.ifs]
+        tests = [run.truth(operators.tested(run, run.value(test))) for test in first.ifs]
         if any(t is None for t in tests):
             raise _OfRun
         if all(tests):

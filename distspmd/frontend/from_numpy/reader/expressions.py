@@ -39,13 +39,21 @@ from distspmd.frontend.from_numpy.kinds.absence import (
 )
 from distspmd.frontend.from_numpy.kinds.carried_places import is_carried
 from distspmd.frontend.from_numpy.kinds.variables import OneOf, Undecided
-from distspmd.frontend.from_numpy.lists import list_changes, lists, run_dicts, tables_of_lists
+from distspmd.frontend.from_numpy.lists import list_changes, run_dicts, tables_of_lists
 from distspmd.frontend.from_numpy.lists.known_keys import known_key
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, RunTable, UnknownElement
-from distspmd.frontend.from_numpy.reader import generators, objects, own_arrays, sharing, texts
+from distspmd.frontend.from_numpy.reader import (
+    generators,
+    objects,
+    operators,
+    own_arrays,
+    sharing,
+    texts,
+)
 from distspmd.frontend.from_numpy.reader.branches import branch
-from distspmd.frontend.from_numpy.reader.calls import Closure, name_of
+from distspmd.frontend.from_numpy.reader.calls import name_of
 from distspmd.frontend.from_numpy.reader.conditions import goes_on, relation
+from distspmd.frontend.from_numpy.reader.frames import Closure
 from distspmd.frontend.from_numpy.reader.operators import compared
 from distspmd.frontend.from_numpy.reader.parts import look_into_lists
 from distspmd.frontend.from_numpy.reader.registry import expression
@@ -103,7 +111,7 @@ def _unary(run: Context, node: ast.UnaryOp) -> Any:
     if objects.is_own(value) and not isinstance(node.op, ast.Not):
         return objects.unary(run, value, node.op)
     if isinstance(node.op, ast.Not):
-        value = lists.tested(run, value)
+        value = operators.tested(run, value)
         known = run.truth(value)
         if known is not None:
             return not known
@@ -141,7 +149,7 @@ def _boolean(run: Context, node: ast.BoolOp) -> Any:
     found: Any = None
     for place, part in enumerate(node.values):
         with goes_on(run.tracer, node.op, found):
-            value = lists.tested(run, run.value(part))
+            value = operators.tested(run, run.value(part))
             known = run.truth(value)
         last = place == len(node.values) - 1
         if known is not None:
@@ -216,7 +224,7 @@ def _compared(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
 
 @expression(ast.IfExp)
 def _chosen(run: Context, node: ast.IfExp) -> Any:
-    test = lists.tested(run, run.value(node.test))
+    test = operators.tested(run, run.value(node.test))
     known = run.truth(test)
     if known is not None:
         return run.value(node.body if known else node.orelse)

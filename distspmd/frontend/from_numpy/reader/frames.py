@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import types
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -177,3 +178,31 @@ def in_program(node: Any, frames: Sequence[Frame]) -> tuple[Any, Any]:
     while place and frames[place].called_at is not None:
         node, place = frames[place].called_at, place - 1
     return node, getattr(node, "origin", frames[place])
+
+
+@dataclass(eq=False)
+class Closure:
+    """A function that the program defines.
+
+    Attributes:
+        node: its syntax.
+        frame: of the function around.
+        defaults: of its arguments.
+        scopes: variables of the comprehensions around, once these are done.
+    """
+
+    node: ast.FunctionDef | ast.Lambda
+    frame: Frame
+    defaults: Mapping[str, Any]
+    scopes: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def __name__(self) -> str:
+        return getattr(self.node, "name", "lambda")
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        return self if owner is None else types.MethodType(self, owner)
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        """Never: a program reads its functions."""
+        raise TypeError(f"{self.__name__} is a function of the program, which is read, not called")

@@ -28,6 +28,7 @@ from distspmd.frontend.from_numpy.reader.frames import Frame, Origin, Yielded
 from distspmd.frontend.from_numpy.reader.generator_states import FIRST
 from distspmd.frontend.from_numpy.reader.jumps import Given, StoppedFor, without_jumps
 from distspmd.frontend.from_numpy.reader.mutation import Around, watched
+from distspmd.frontend.from_numpy.reader.sources import of_library
 
 MOST = 10_240
 """Values of an iterator that is read to its end, at most."""
@@ -191,8 +192,6 @@ def listed(run: Context, function: Any, arguments: Sequence[Any]) -> Sequence[An
 
 def _listed(run: Context, generator: Generator) -> Any:
     """All values of a generator, as many as the run decides."""
-    from distspmd.frontend.from_numpy.reader.calls import of_library
-
     saved = Saved.of(run)
     try:
         with watched(run.tracer, Around.BRANCH):

@@ -14,9 +14,8 @@ import sympy
 
 from distspmd.errors import DistSPMDError
 from distspmd.frontend.from_numpy.arrays import array_protocol, checks, decided_types, indexing
-from distspmd.frontend.from_numpy.arrays.choosing import as_arrays
+from distspmd.frontend.from_numpy.arrays.choosing import as_arrays, chosen
 from distspmd.frontend.from_numpy.arrays.elements import known_number
-from distspmd.frontend.from_numpy.arrays.images import stored_image
 from distspmd.frontend.from_numpy.arrays.kinds import dace_symbol
 from distspmd.frontend.from_numpy.arrays.lengths import unpacked_count
 from distspmd.frontend.from_numpy.arrays.links import is_linked
@@ -59,13 +58,19 @@ from distspmd.frontend.from_numpy.reader.conditions import decided
 from distspmd.frontend.from_numpy.reader.expressions import part_of
 from distspmd.frontend.from_numpy.reader.frames import Frame
 from distspmd.frontend.from_numpy.reader.jumps import RESULT
-from distspmd.frontend.from_numpy.reader.operators import binary
+from distspmd.frontend.from_numpy.reader.operators import binary, operate
 from distspmd.frontend.from_numpy.reader.parts import bind_part, writable, write_part
 from distspmd.frontend.from_numpy.reader.passed_arrays import store_shared
 from distspmd.frontend.from_numpy.reader.passed_errors import read_body
 from distspmd.frontend.from_numpy.reader.ranges import Enumerated, Places, Zipped, static_values
 from distspmd.frontend.from_numpy.reader.registry import EXPRESSIONS, STATEMENTS
-from distspmd.frontend.from_numpy.reader.sharing import is_own, reads_in_place, references
+from distspmd.frontend.from_numpy.reader.results import form_of
+from distspmd.frontend.from_numpy.reader.sharing import (
+    is_own,
+    reads_in_place,
+    references,
+    stored_image,
+)
 from distspmd.frontend.from_numpy.reader.sources import count_inner_call, globals_of, source_of
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, same, simplified
 from distspmd.runtime.calls.form import rebuilt
@@ -97,6 +102,7 @@ class Interpreter:
     ) -> None:
         self.tracer, self.functions, self.methods = tracer, functions, methods
         tracer.ends_if = functools.partial(checks.end_if, self)
+        tracer.chooses, tracer.form_of = chosen, form_of
         self.sizes: dict[str, Whole] = {}
         self.sizes_read: set[str] = set()
         self.depth, self.fixes_numbers = 0, fixes_numbers
@@ -445,7 +451,7 @@ class Interpreter:
         """``left op right``."""
         is_text = isinstance(left, str) and isinstance(op, ast.Mod)
         right = array_protocol.operand(self, left, right)
-        found = NotImplemented if is_text else objects.operate(self, op, left, right)
+        found = NotImplemented if is_text else operate(self, op, left, right)
         return found if found is not NotImplemented else binary(self, op, left, right)
 
     def attribute(self, base: Any, name: str) -> Any:

@@ -30,14 +30,13 @@ from distspmd.frontend.from_numpy.kinds.carried_variables import Loop as LoopBei
 from distspmd.frontend.from_numpy.kinds.first_arrays import WrittenElsewhere
 from distspmd.frontend.from_numpy.kinds.turns import END, Turns, of_known, turns_of
 from distspmd.frontend.from_numpy.kinds.variables import OneOf, Saved
-from distspmd.frontend.from_numpy.lists import growing
-from distspmd.frontend.from_numpy.lists.growing import lists_in
 from distspmd.frontend.from_numpy.lists.list_rooms import loop_length
 from distspmd.frontend.from_numpy.lists.run_lists import decided_by_run
-from distspmd.frontend.from_numpy.reader import generators
+from distspmd.frontend.from_numpy.reader import generators, growing
 from distspmd.frontend.from_numpy.reader.branches import branch
 from distspmd.frontend.from_numpy.reader.continuing import continued
 from distspmd.frontend.from_numpy.reader.generators import Generator
+from distspmd.frontend.from_numpy.reader.growing import lists_in
 from distspmd.frontend.from_numpy.reader.jumps import StoppedFor
 from distspmd.frontend.from_numpy.reader.nested_loops import in_order, nested
 from distspmd.frontend.from_numpy.reader.ranges import (

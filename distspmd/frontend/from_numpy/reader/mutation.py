@@ -14,16 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds.variables import OneOf
 from distspmd.frontend.from_numpy.lists.list_forms import RowOfRun
 from distspmd.frontend.from_numpy.lists.run_lists import decided_by_run, has_names
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 
 MUTABLE = (list, dict, set, deque)
 """Types of what a program may change beside arrays."""

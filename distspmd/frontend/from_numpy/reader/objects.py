@@ -57,7 +57,7 @@ NAMES: dict[type[ast.AST], str] = {
 }
 """The special methods of operators, without underscores."""
 
-_TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
+TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
 def is_library_module(module: str) -> bool:
@@ -163,7 +163,7 @@ def _is_function(value: Any) -> bool:
 
 def is_closure(value: Any) -> bool:
     """Whether a value is a function that the program defines."""
-    from distspmd.frontend.from_numpy.reader.calls import Closure
+    from distspmd.frontend.from_numpy.reader.frames import Closure
 
     return isinstance(value, Closure)
 
@@ -410,35 +410,6 @@ def required(run: Context, name: str, python: Any, base: Any, *arguments: Any) -
 
     found = special(run, base, name, *arguments)
     return found if found is not NotImplemented else fail(run, python, base, *arguments)
-
-
-def operate(run: Context, op: ast.AST, left: Any, right: Any) -> Any:
-    """What an operator gives where an operand is an object.
-
-    Raises:
-        Refusal: neither class has a method for it.
-    """
-    if not has_operators(left) and not has_operators(right):
-        return NotImplemented
-    from distspmd.frontend.from_numpy.reader.operators import PYTHON, compared
-    from distspmd.frontend.from_numpy.reader.python_errors import fail
-
-    if isinstance(left, OwnArray) or isinstance(right, OwnArray):
-        reads: Any = compared if isinstance(op, ast.cmpop) else binary_of
-        return own_arrays.operate(
-            run, op, PYTHON[type(op)], lambda a, b: reads(run, op, a, b), left, right
-        )
-    name = NAMES[type(op)]
-    found = special(run, left, name, right) if has_operators(left) else NotImplemented
-    if found is NotImplemented and has_operators(right):
-        found = special(run, right, _TURNED.get(name, f"r{name}"), left)
-    if found is NotImplemented and not (is_own(left) or is_own(right)):
-        return found
-    if found is NotImplemented and name in ("eq", "ne"):
-        return (left is right) == (name == "eq")
-    if found is NotImplemented:
-        fail(run, PYTHON[type(op)], left, right)
-    return found
 
 
 def binary_of(run: Context, op: Any, left: Any, right: Any) -> Any:

@@ -18,14 +18,15 @@ from distspmd.frontend.from_numpy.arrays.failures import checked_operands, check
 from distspmd.frontend.from_numpy.arrays.kinds import has_data, is_array, is_foreign, is_whole
 from distspmd.frontend.from_numpy.arrays.run_types import is_truth, with_whole, without_mixture
 from distspmd.frontend.from_numpy.arrays.transcript import Refusal
-from distspmd.frontend.from_numpy.arrays.values import Tensor, number
+from distspmd.frontend.from_numpy.arrays.values import OwnArray, Tensor, number
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.lists import list_changes, lists, run_sets
 from distspmd.frontend.from_numpy.lists.known_keys import known_key
 from distspmd.frontend.from_numpy.lists.list_forms import Leaf
 from distspmd.frontend.from_numpy.lists.run_lists import RunList
-from distspmd.frontend.from_numpy.reader import letters, objects, texts
+from distspmd.frontend.from_numpy.reader import letters, objects, own_arrays, texts
 from distspmd.frontend.from_numpy.reader.conditions import decided
+from distspmd.frontend.from_numpy.reader.python_errors import fail
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Whole,
     add,
@@ -433,7 +434,7 @@ def _of_objects(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
     is_of_run = isinstance(left, texts.Text) or isinstance(right, texts.Text)
     if is_of_run and isinstance(left, str) and isinstance(right, str):
         return _compared_texts(run, op, left, right)
-    return objects.operate(run, op, left, right)
+    return operate(run, op, left, right)
 
 
 def _compared_texts(run: Context, op: ast.cmpop, left: str, right: str) -> Any:
@@ -493,3 +494,46 @@ def _changes(run: Context, value: Any) -> bool:
     """Whether a number is no number of sizes alone: loops, or the run, decide it."""
     symbols = value.free_symbols if isinstance(value, sympy.Basic) else ()
     return any(s.name in run.tracer.bounds for s in symbols)
+
+
+def operate(run: Context, op: ast.AST, left: Any, right: Any) -> Any:
+    """What an operator gives where an operand is an object.
+
+    Raises:
+        Refusal: neither class has a method for it.
+    """
+    if not objects.has_operators(left) and not objects.has_operators(right):
+        return NotImplemented
+    if isinstance(left, OwnArray) or isinstance(right, OwnArray):
+        reads: Any = compared if isinstance(op, ast.cmpop) else objects.binary_of
+        return own_arrays.operate(
+            run, op, PYTHON[type(op)], lambda a, b: reads(run, op, a, b), left, right
+        )
+    name = objects.NAMES[type(op)]
+    found = (
+        objects.special(run, left, name, right) if objects.has_operators(left) else NotImplemented
+    )
+    if found is NotImplemented and objects.has_operators(right):
+        found = objects.special(run, right, objects.TURNED.get(name, f"r{name}"), left)
+    if found is NotImplemented and not (objects.is_own(left) or objects.is_own(right)):
+        return found
+    if found is NotImplemented and name in ("eq", "ne"):
+        return (left is right) == (name == "eq")
+    if found is NotImplemented:
+        fail(run, PYTHON[type(op)], left, right)
+    return found
+
+
+def tested(run: Context, value: Any) -> Any:
+    """What decides a condition: of a list whether it has elements, of an object what it says."""
+    if isinstance(value, RunList):
+        return lists.is_not_empty(run, value)
+    if isinstance(value, OwnArray):
+        return value.array
+    if not objects.is_own(value) or isinstance(value, tuple | list | dict):
+        return value
+    for name in ("bool", "len"):
+        found = objects.special(run, value, name)
+        if found is not NotImplemented:
+            return found
+    return True

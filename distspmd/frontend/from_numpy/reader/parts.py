@@ -12,7 +12,7 @@ import numpy as np
 from distspmd.frontend.from_numpy.arrays import array_protocol, indexing
 from distspmd.frontend.from_numpy.arrays.arrays_from_outside import check_changeable
 from distspmd.frontend.from_numpy.arrays.choosing import as_arrays
-from distspmd.frontend.from_numpy.arrays.images import Image, stored_image
+from distspmd.frontend.from_numpy.arrays.images import Image
 from distspmd.frontend.from_numpy.arrays.kinds import has_data, is_array
 from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll
 from distspmd.frontend.from_numpy.arrays.values import OwnArray, Tensor
@@ -24,6 +24,7 @@ from distspmd.frontend.from_numpy.lists.run_lists import RunList, decided_by_run
 from distspmd.frontend.from_numpy.reader import matrices, objects, own_arrays, python_errors
 from distspmd.frontend.from_numpy.reader.map_indices import where_in_range
 from distspmd.frontend.from_numpy.reader.mutation import before_change
+from distspmd.frontend.from_numpy.reader.sharing import stored_image
 from distspmd.frontend.from_numpy.reader.texts import Text
 
 

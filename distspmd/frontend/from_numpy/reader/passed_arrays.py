@@ -10,17 +10,14 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from distspmd.frontend.from_numpy.arrays.images import stored_image
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds.variables import readable
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.reader.frames import Frame
+from distspmd.frontend.from_numpy.reader.frames import Frame
+from distspmd.frontend.from_numpy.reader.sharing import stored_image
 
 
 def store_shared(run: Context, node: ast.FunctionDef | ast.Lambda, frame: Frame) -> None:

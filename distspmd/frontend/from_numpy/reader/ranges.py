@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dace
 import numpy as np
@@ -16,6 +16,7 @@ from distspmd.frontend.from_numpy.arrays import indexing
 from distspmd.frontend.from_numpy.arrays.choosing import as_arrays
 from distspmd.frontend.from_numpy.arrays.elements import known_whole
 from distspmd.frontend.from_numpy.arrays.real_or_complex import RealOrComplex, joined
+from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import Refusal
 from distspmd.frontend.from_numpy.arrays.values import (
     INT64,
@@ -32,6 +33,7 @@ from distspmd.frontend.from_numpy.parallel_map import ParallelMap
 from distspmd.frontend.from_numpy.reader import letters, objects, own_arrays
 from distspmd.frontend.from_numpy.reader.generators import Generator, collect
 from distspmd.frontend.from_numpy.reader.python_errors import fail
+from distspmd.frontend.from_numpy.reader.sources import of_library
 from distspmd.frontend.from_numpy.reader.texts import Text
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Whole,
@@ -44,9 +46,6 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     subtract,
     symbol,
 )
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 
 
 def least_of(lengths: Sequence[Whole]) -> Whole:
@@ -210,7 +209,6 @@ def _progression(tracer: Tracer, values: Tensor) -> Callable[[Whole], Any] | Non
 def iterator_over(run: Context, value: Any) -> Any:
     """What a loop goes through over an object that gives one value after the other."""
     from distspmd.frontend.from_numpy.library import steps as library
-    from distspmd.frontend.from_numpy.reader.calls import of_library
 
     kind = objects.class_of(value)
     each = library.each_next if hasattr(kind, "__next__") else library.each_place

@@ -15,6 +15,8 @@ import sympy
 
 from distspmd.frontend.from_numpy.arrays.arithmetic import combine
 from distspmd.frontend.from_numpy.arrays.half_numbers import refuse_uncovered
+from distspmd.frontend.from_numpy.arrays.images import Image
+from distspmd.frontend.from_numpy.arrays.links import Alias
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.values import Demanded, Tensor, View
 from distspmd.frontend.from_numpy.kinds.variables import OneOf
@@ -50,6 +52,29 @@ def references(
     return sum(
         _sees(value, container, looked_at) for variables in every for value in variables.values()
     )
+
+
+def is_seen(
+    tracer: Tracer,
+    container: Container,
+    way: Mapping[str, Any] | None = None,
+    *,
+    returned: bool = True,
+) -> bool:
+    """Whether somebody sees a container beside the variable that is looked at."""
+    is_outer = container.is_argument or container.is_of_others
+    return is_outer or references(tracer, container, way, returned=returned) > 0
+
+
+def stored_image(tracer: Tracer, value: Tensor, name: str | None = None) -> View:
+    """A tensor in a container; of an image whose array others see, writes will follow."""
+    first = len(tracer.block.statements)
+    found = tracer.stored_anew(value, name)
+    if isinstance(value, Image) and is_seen(tracer, value.base.container):
+        tracer.followed.update(tracer.block.statements[first:])
+        called = name or found.container.name
+        tracer.aliases.append(Alias(called, found, value.base, None, follows=value.follows))
+    return found
 
 
 def unreturned(frame: Frame) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from distspmd.frontend.from_numpy.arrays import array_protocol, checks, indexing
 from distspmd.frontend.from_numpy.arrays.arrays_from_outside import check_changeable
+from distspmd.frontend.from_numpy.arrays.caught import kinds_of
 from distspmd.frontend.from_numpy.arrays.kinds import has_data
 from distspmd.frontend.from_numpy.arrays.real_or_complex import RealOrComplex
 from distspmd.frontend.from_numpy.arrays.subscripts import has_ellipsis, is_basic
@@ -22,23 +23,22 @@ from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds import told_apart
 from distspmd.frontend.from_numpy.kinds.absence import may_be_unbound
 from distspmd.frontend.from_numpy.kinds.variables import OneOf
-from distspmd.frontend.from_numpy.lists import list_changes, lists, run_dicts, run_sets
+from distspmd.frontend.from_numpy.lists import list_changes, run_dicts, run_sets
 from distspmd.frontend.from_numpy.lists.known_keys import known_key
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, decided_by_run
 from distspmd.frontend.from_numpy.reader import (
     generators,
     matrices,
     objects,
+    operators,
     own_arrays,
     python_errors,
 )
 from distspmd.frontend.from_numpy.reader.accumulators import accumulate
 from distspmd.frontend.from_numpy.reader.bindings import name_in_source
 from distspmd.frontend.from_numpy.reader.branches import branch
-from distspmd.frontend.from_numpy.reader.calls import Closure
-from distspmd.frontend.from_numpy.reader.caught import kinds_of
 from distspmd.frontend.from_numpy.reader.decorators import decorated
-from distspmd.frontend.from_numpy.reader.frames import Handlers
+from distspmd.frontend.from_numpy.reader.frames import Closure, Handlers
 from distspmd.frontend.from_numpy.reader.jumps import (
     RESULT,
     TRIED,
@@ -375,7 +375,7 @@ def _define(run: Context, node: ast.FunctionDef) -> None:
 
 @statement(ast.Assert)
 def _assert(run: Context, node: ast.Assert) -> None:
-    found = lists.tested(run, run.value(node.test))
+    found = operators.tested(run, run.value(node.test))
     known = run.truth(found)
     if known is None:
         checks.add_assertion(run, node, found)

@@ -21,8 +21,7 @@ from distspmd.frontend.from_numpy.lists.run_lists import RunList
 from distspmd.frontend.from_numpy.numpy.registry import function
 from distspmd.frontend.from_numpy.reader import objects
 from distspmd.frontend.from_numpy.reader.bindings import count_bindings
-from distspmd.frontend.from_numpy.reader.calls import Closure, of_library
-from distspmd.frontend.from_numpy.reader.frames import Frame
+from distspmd.frontend.from_numpy.reader.frames import Closure, Frame
 from distspmd.frontend.from_numpy.reader.generator_states import (
     AT,
     DEFAULT,
@@ -46,6 +45,7 @@ from distspmd.frontend.from_numpy.reader.ranges import (
     least_of,
     static_values,
 )
+from distspmd.frontend.from_numpy.reader.sources import of_library
 
 _OF = "_of"
 """The attribute with the generator, and its function."""

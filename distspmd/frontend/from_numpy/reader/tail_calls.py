@@ -9,16 +9,13 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.host.preferred import for_python
 from distspmd.frontend.from_numpy.reader import stacked_calls
 from distspmd.frontend.from_numpy.reader.bindings import bound_names, is_read_unbound
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.reader.frames import Frame
-
+from distspmd.frontend.from_numpy.reader.frames import Frame
 
 DEEPEST = 60
 """Functions that are read within each other, at most."""

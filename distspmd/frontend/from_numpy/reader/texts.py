@@ -475,9 +475,7 @@ def _value(tracer: Any, part: Part, containers: list[Container]) -> dict[str, An
 
 def _whole(tracer: Any, value: Any, containers: list[Container]) -> dict[str, Any]:
     """A list, or what is real or complex, in the form in which it would be returned."""
-    from distspmd.frontend.from_numpy.reader.results import form_of
-
-    form, found = form_of(tracer, value)
+    form, found = tracer.form_of(tracer, value)
     values = [{**_value(tracer, Part(each), containers), "weak": False} for each in found]
     return {"form": base64.b64encode(pickle.dumps(form)).decode(), "values": values}
 

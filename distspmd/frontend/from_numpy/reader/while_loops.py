@@ -13,13 +13,13 @@ from distspmd.frontend.from_numpy.kinds import carried
 from distspmd.frontend.from_numpy.kinds.bound_at_times import note_unbound
 from distspmd.frontend.from_numpy.kinds.carried_variables import Loop as LoopBeingRead
 from distspmd.frontend.from_numpy.kinds.variables import Saved
-from distspmd.frontend.from_numpy.lists.lists import tested
 from distspmd.frontend.from_numpy.lists.run_lists import decided_by_run
 from distspmd.frontend.from_numpy.reader.branches import branch
 from distspmd.frontend.from_numpy.reader.conditions import relation_text
 from distspmd.frontend.from_numpy.reader.continuing import continued
 from distspmd.frontend.from_numpy.reader.jumps import StoppedWhile
 from distspmd.frontend.from_numpy.reader.loops import TRIED, all_of, unset
+from distspmd.frontend.from_numpy.reader.operators import tested
 from distspmd.frontend.tensor_ir.statements import Block, Loop, SetSymbol
 
 

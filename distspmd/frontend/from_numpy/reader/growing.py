@@ -10,25 +10,12 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from distspmd.frontend.from_numpy.arrays.transcript import Refusal
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds.variables import Saved
-from distspmd.frontend.from_numpy.lists.run_lists import Entries, RunList
+from distspmd.frontend.from_numpy.lists.run_lists import Entries, Grows, RunList
 from distspmd.frontend.from_numpy.reader.jumps import StoppedFor, StoppedWhile
 from distspmd.frontend.from_numpy.reader.mutation import Around, watched
 from distspmd.frontend.from_numpy.reader.ranges import Enumerated, Zipped
-
-
-class Grows(Refusal):
-    """A list gets another length while a loop iterates over it.
-
-    Attributes:
-        own: the list.
-    """
-
-    def __init__(self, message: str, own: RunList) -> None:
-        super().__init__(message)
-        self.own = own
 
 
 def lists_in(over: Any) -> list[RunList]:
