@@ -1,4 +1,4 @@
-"""Maps that write where a loop chooses the place: an element, a row, a column, a panel."""
+"""Maps that write where a loop, or data, choose the place: an element, a row, a column, a panel."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from dace import SDFGState, subsets
 from dace.sdfg import nodes
 
 from distspmd.analysis.accesses import Edge, bound_around
-from distspmd.analysis.index_bounds import bound_index
 
 CHOSEN = "__k"
-"""What begins the name of a parameter of which one value runs: that which loops choose."""
+"""What begins the name of a parameter of which one value runs: that which loops or data choose."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +21,7 @@ class ChosenPlace:
     Attributes:
         write: the edge at the end of the map.
         kept: parameters of the map that stay; none of a map of one iteration.
-        indices: by the name of a new parameter its dimension, and the index that loops choose.
+        indices: by the name of a new parameter its dimension, and the index that is chosen.
     """
 
     write: Edge
@@ -36,7 +35,10 @@ class ChosenPlace:
 
 
 def chosen_place(state: SDFGState, entry: nodes.MapEntry) -> ChosenPlace | None:
-    """Where a map writes, if loops choose some of its indices; None for any other map."""
+    """Where a map writes, if loops or data choose some of its indices; None for any other map.
+
+    All ranks know an index that data choose, for it is a symbol when the map runs.
+    """
     inside = state.scope_subgraph(entry, include_entry=False, include_exit=False).nodes()
     writes = list(state.in_edges(state.exit_node(entry)))
     if (
@@ -51,7 +53,7 @@ def chosen_place(state: SDFGState, entry: nodes.MapEntry) -> ChosenPlace | None:
         names = {symbol.name for symbol in at.free_symbols}
         if names & own:
             kept = True
-        elif at == end and names & scope.keys() and bound_index(at, scope) is not None:
+        elif at == end and names & scope.keys():
             found[f"{CHOSEN}{d}"] = d, at
     parameters = tuple(map(str, entry.map.params)) if kept else ()
     return ChosenPlace(writes[0], parameters, found) if found else None

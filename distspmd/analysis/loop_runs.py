@@ -155,8 +155,9 @@ def busiest(space: IterationSpace, parts: NDArray[np.int64]) -> NDArray[np.float
             try:
                 ends = (evaluate(each, runs.values) for each in (now[name].begin, now[name].end))
                 begin, end = (np.atleast_1d(each) - first for each in ends)
-            except (KeyError, UnsupportedProgram):
-                pass
+            except (KeyError, UnsupportedProgram):  # data choose where, and not how many
+                count = sympy.expand(now[name].end - now[name].begin)
+                end = np.full(1, min(length, int(count)) if count.is_Integer else length)
         found = found * _most_within(begin, end, np.maximum(tile, 1))
     weights = np.ones(1) if runs is None else runs.weights
     if not weights.sum():

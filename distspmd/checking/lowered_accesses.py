@@ -7,7 +7,7 @@ evaluated on all ranks at once, from the lowered SDFG alone: not from what the p
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -143,20 +143,45 @@ class Evaluator:
 
     def range_of(self, entry: nodes.MapEntry) -> list[NDArray[np.int64] | None]:
         """First value and end of each parameter of a map, shape (ranks, 2); None if not known."""
-        found: list[NDArray[np.int64] | None] = []
-        for ends in entry.map.range.ranges:
-            values = stepping(*ends)
-            low, high = self.numbers(values.lower), self.numbers(values.upper)
-            known = low is not None and high is not None
-            found.append(np.stack([low, high + 1], axis=1) if known else None)  # type: ignore
-        return found
+        return [self.within(stepping(*ends)) for ends in entry.map.range.ranges]
 
     def of_map(self, state: SDFGState, entry: nodes.MapEntry) -> Iterator[Touched]:
         """What a top-level map touches."""
         idle, own = self._idle(entry), self._steps(entry)
+        chosen = self._chosen(entry)
         for access in map_accesses(state, entry):
             scope = {name: own.get(name, values) for name, values in access.scope.items()}
-            yield self._touched(replace(access, scope=scope), idle)
+            some = {n: chosen[n] for n, values in access.scope.items() if n in chosen and values}
+            found = replace(access, scope={**scope, **some})
+            yield self._touched(replace(found, conditional=True) if some else found, idle)
+
+    def _chosen(self, entry: nodes.MapEntry) -> dict[str, Range]:
+        """Parameters of a map whose range data choose, with the parts of the ranks."""
+        found = {}
+        for name, ends in zip(entry.map.params, entry.map.range.ranges, strict=True):
+            values = stepping(*ends)
+            if self.numbers(values.lower) is None or self.numbers(values.upper) is None:
+                part = self.part_of(ends)
+                if part is not None:
+                    found[str(name)] = part
+        return found
+
+    def part_of(self, ends: Sequence[sympy.Expr]) -> Range | None:
+        """The part of a range that a rank runs at most, whatever data choose; None if not known.
+
+        ``max(k, lo)`` to ``min(k, hi - 1)``, with an unknown ``k``, lies in ``lo`` to ``hi - 1``.
+        """
+        values = stepping(*ends)
+        uppers = [
+            each
+            for each in sympy.Max.make_args(values.upper)
+            if sympy.expand(each - values.lower) != -1  # which only makes it empty
+        ]
+        lowers = [e for e in sympy.Max.make_args(values.lower) if self.numbers(e) is not None]
+        if len(uppers) != 1 or not lowers:
+            return None
+        highs = [e for e in sympy.Min.make_args(uppers[0]) if self.numbers(e) is not None]
+        return Range(sympy.Max(*lowers), sympy.Min(*highs)) if highs else None
 
     def _steps(self, entry: nodes.MapEntry) -> dict[str, Range]:
         """Ranges of the parameters of a map whose last value is one that is taken on each rank."""
@@ -176,10 +201,16 @@ class Evaluator:
     def _idle(self, entry: nodes.MapEntry) -> NDArray[np.bool_]:
         """Ranks on which a map has no iteration, as far as that is known."""
         idle = np.zeros(self.ranks, bool)
-        for ends in self.range_of(entry):
+        parts = [self.within(part) for part in self._chosen(entry).values()]
+        for ends in (*self.range_of(entry), *parts):
             if ends is not None:
                 idle = idle | (ends[:, 1] <= ends[:, 0])
         return idle
+
+    def within(self, values: Range) -> NDArray[np.int64] | None:
+        """First value and end of a range, shape (ranks, 2); None where the run decides them."""
+        low, high = self.numbers(values.lower), self.numbers(values.upper)
+        return None if low is None or high is None else np.stack([low, high + 1], axis=1)
 
     def of_library_node(self, node: LibrarySpace, idle: NDArray[np.bool_]) -> Iterator[Touched]:
         """What a library node touches where it is not idle: its pure expansion, in its windows."""

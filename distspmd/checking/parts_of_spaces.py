@@ -118,8 +118,12 @@ class Parts:
     def _parts_of_map(self, space: TiledSpace, entry: nodes.MapEntry) -> Runs:
         ranges = self.on_ranks.range_of(entry)
         for d, (parameter, found) in enumerate(zip(entry.map.params, ranges, strict=True)):
-            if found is not None:
-                ends = entry.map.range.ranges[d]
+            ends = entry.map.range.ranges[d]
+            part = self.on_ranks.part_of(ends) if found is None else None
+            most = None if part is None else self.on_ranks.within(part)
+            if most is not None:  # data choose what of it runs
+                yield str(parameter), *self._of_rank(space, d, most, None)
+            elif found is not None:
                 whole = self._of_all_ranks(space, d, ends) if self._is_chosen(*ends) else None
                 yield str(parameter), *self._of_rank(space, d, found, whole)
 

@@ -22,7 +22,7 @@ from distspmd.analysis.uses import Read, Use
 from distspmd.errors import UnsupportedProgram
 from distspmd.layouts import intervals
 from distspmd.layouts.mesh import Mesh
-from distspmd.layouts.relations import stretched
+from distspmd.layouts.relations import are_tiles_disjoint, stretched
 from distspmd.lowering import Choice, Reason
 
 
@@ -79,7 +79,8 @@ def propagate(
             _, space, mesh, splits, why = offer
             tiling = Tiling.of(space.ranges, mesh, splits)
             if why.neighbour and space.is_placed:
-                tiling = _beside(space, tiling, waiting[space.name][1], [done[why.neighbour]])
+                near = [done[why.neighbour], *done.values()]
+                tiling = _beside(space, tiling, waiting[space.name][1], near)
             made = _tiled(space, known[space.name], tiling, why)
         else:
             space, _ = next(iter(waiting.values()))
@@ -227,20 +228,25 @@ def _tiled(space: IterationSpace, known: Touched, tiling: Tiling, why: Choice) -
 def _beside(
     space: IterationSpace, even: Tiling, own: Sequence[Use], neighbours: Iterable[Tiled]
 ) -> Tiling:
-    """Tiles whose borders are those of a neighbour: so who holds an element computes it."""
+    """Tiles whose borders are those of a neighbour: so who holds an element computes it.
+
+    What a neighbour reads may overlap, as halos do: then no rank alone holds an element.
+    """
     wanted = even.mesh, even.splits
     pairs = (
-        (use, other)
+        (use, layout)
         for neighbour in neighbours
         for use in own
         for other in neighbour.uses
         if use.data == other.data and follow(space, use, other, neighbour.tiling) == wanted
+        if are_tiles_disjoint(layout := stretched(other.layout))
     )
-    use, other = next(pairs, (None, None))
-    if use is None or other is None:
+    found = next(pairs, None)
+    if found is None:
         return even
+    use, layout = found
     all_of_it = [(int(extent.begin), int(extent.end)) for extent in space.ranges]
-    tiles = stretched(other.layout).boxes
+    tiles = layout.boxes
     places = {name: d for d, name in enumerate(use.index) if name is not None}
     boxes = [
         tuple(

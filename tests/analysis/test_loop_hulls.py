@@ -71,6 +71,23 @@ def test_a_temporary_is_as_large_as_it_becomes() -> None:
     assert not any(array.free_symbols & {"t"} for array in sdfg.arrays.values())
 
 
-def test_a_range_that_no_loop_bounds_is_refused() -> None:
+@dace.program
+def counted_until_a_value(x: dace.float64[9], y: dace.float64[1], n: dace.int64[1]):
+    m = n[0]
+    for i in dace.map[0:m]:
+        y[0] += 1
+        if i < 9:
+            x[i] = x[i] + 1
+
+
+def test_a_range_that_data_end_is_cut_where_the_array_is() -> None:
+    lowering = distspmd.lower(until_a_value.to_sdfg(), {"x": (3,)})
+    assert dict(lowering.spaces[-1].iterates) == {"i": "0:9"}
+    assert all(memlet.times == 1 for memlet in lowering.memlets)
+
+
+def test_a_range_that_data_end_beyond_what_it_writes_is_refused() -> None:
+    sdfg = counted_until_a_value.to_sdfg()
+    (space,) = distspmd.iteration_spaces(sdfg)
     with pytest.raises(UnsupportedProgram, match="not known before the run"):
-        distspmd.lower(until_a_value.to_sdfg(), {"x": (3,)})
+        distspmd.lower(sdfg, {space.name: (3,)})

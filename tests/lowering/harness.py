@@ -98,6 +98,7 @@ def cases(
     *schedules: Schedule,
     ranks: int | tuple[int, ...] = (),
     reference: Callable[..., Any] | None = None,
+    frontend: str = "dace",
     **inputs: Callable[[Generator], Any],
 ) -> list[Case]:
     """A case for each schedule, on as many ranks as it needs (or as are given)."""
@@ -106,7 +107,7 @@ def cases(
         needed = max((math.prod(_values(parts)) for parts in schedule.values()), default=1)
         counts = (ranks,) if isinstance(ranks, int) else ranks
         counts = counts or (next(count for count in RANKS if count >= needed),)
-        found += [Case(program, schedule, count, inputs, reference) for count in counts]
+        found += [Case(program, schedule, count, inputs, reference, frontend) for count in counts]
     return found
 
 

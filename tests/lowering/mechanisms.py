@@ -34,6 +34,9 @@ MECHANISMS = {
     "conditions of elements": """
         where_of_windows[__return_0=2x2,__return_1=2x1]-4 conditional[y=4]-4 masked[x=4]-4
     """,
+    "writes where data choose": """
+        source_that_moves[u=6]-6 rows_and_columns[a=2x3]-6 of_other_elements[w=2,u.2=3]-3
+    """,
     "write conflicts: bits, quotients, functions of the program": """
         bits[both=4x1,some=1x3,odd=2x2]-4 composed[y=2x2,z=4x1]-4
         places[argmax_x=3,argmax_x.2=1x3,argmin_x=2,argmin_x.2=2x1]-3 divided[y=3x1]-3

@@ -89,6 +89,26 @@ def test_what_is_read_beside_the_element_is_fetched_as_before() -> None:
     assert spaces_of(lowering)["y"] == (("__k0",), (4,))
 
 
-def test_an_element_that_data_choose_keeps_its_map() -> None:
+def test_an_element_that_data_choose_is_written_where_it_lies() -> None:
     lowering = distspmd.lower(numpy_program(chosen_by_data, *np.ones((2, N))), {"y.2": (4,)})
-    assert not any("__k0" in names for names, _ in spaces_of(lowering).values())
+    assert spaces_of(lowering)["y"] == (("__k0",), (4,))
+    assert not [m for m in lowering.memlets if m.data == "y" and m.times > 1]
+
+
+def source_in_a_stencil(u: Any, where: Any) -> None:
+    k = int(where[0])
+    for _t in range(6):
+        u[1:-1] = (u[:-2] + u[2:]) / 2
+        u[k] += 1.0
+
+
+@pytest.mark.parametrize("named", ["u", "before", "both", ""])
+def test_beside_a_halo_an_element_that_data_choose_lies_on_one_rank(named: str) -> None:
+    sdfg = numpy_program(source_in_a_stencil, np.ones(N * 1000), np.ones(1, int))
+    schedule = {name: (4,) for name in ("u", "before") if named in (name, "both")}
+    machine = distspmd.plans.Machine(alpha=1e-9)
+    lowering = distspmd.lower(sdfg, schedule or None, ranks=4, machine=machine)
+    assert spaces_of(lowering)["u.2"] == (("__k0",), (4,))
+    in_loop = [memlet for memlet in lowering.memlets if memlet.data == "u" and memlet.times > 1]
+    received = sum(sum(m.solution.plan.received(rank) for rank in range(4)) for m in in_loop)
+    assert received <= 2 * 3 * 2 * 8  # bytes of two halos
