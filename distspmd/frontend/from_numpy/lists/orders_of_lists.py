@@ -19,7 +19,6 @@ from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.lists import list_changes, lists
 from distspmd.frontend.from_numpy.lists.list_forms import leaves
 from distspmd.frontend.from_numpy.lists.run_lists import RunDict, RunList, must_be_known, site_of
-from distspmd.frontend.from_numpy.reader.sources import of_library
 from distspmd.frontend.tensor_ir.whole_numbers import subtract
 
 _BACK = slice(None, None, -1)
@@ -33,7 +32,7 @@ def _keys(run: Context, own: RunList, key: Any, copied: RunList | None = None) -
     if _is_look_up(copied or own, key):
         values: RunList = key.owner.values()  # of its own keys, none of which is missing
         return values
-    found = of_library(run, iteration.mapped, {"called": key, "values": own})
+    found = run.run_function(iteration.mapped, {"called": key, "values": own})
     if not isinstance(found, RunList):
         found = as_list(run, found, "keys")
     must_be_known(run.tracer, found)

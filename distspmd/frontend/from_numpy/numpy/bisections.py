@@ -14,7 +14,6 @@ from distspmd.frontend.from_numpy.library import bisection
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, decided_by_run
 from distspmd.frontend.from_numpy.numpy.registry import function
 from distspmd.frontend.from_numpy.reader.mutation import before_change
-from distspmd.frontend.from_numpy.reader.sources import of_library
 
 
 def _as_function(name: str) -> Any:
@@ -38,7 +37,7 @@ def _as_function(name: str) -> Any:
             before_change(run, a)
             if not is_known:
                 run.tracer.refuse(f"bisect.{name} in a list that the program does not make itself")
-        return getattr(bisect, name)(*given, **named) if is_known else of_library(run, own, values)
+        return getattr(bisect, name)(*given, **named) if is_known else run.run_function(own, values)
 
     return call
 

@@ -24,7 +24,6 @@ from distspmd.frontend.from_numpy.reader import generators, texts
 from distspmd.frontend.from_numpy.reader.objects import is_own
 from distspmd.frontend.from_numpy.reader.operators import compared
 from distspmd.frontend.from_numpy.reader.ranges import SymbolicRange, static_values
-from distspmd.frontend.from_numpy.reader.sources import of_library
 
 _NONE = object()
 
@@ -51,7 +50,7 @@ def _of_run(run: Context, values: Any) -> Any:
     if isinstance(values, RunList) and values.kind is set:
         return lists.made_of_columns(run, list, values.form, lists.columns_of(run.tracer, values))
     if isinstance(values, SymbolicRange) and not isinstance(values.length, int):
-        return of_library(run, iteration.mapped, {"called": int, "values": values})
+        return run.run_function(iteration.mapped, {"called": int, "values": values})
     return as_list(run, values)
 
 
@@ -72,7 +71,7 @@ def _extreme(
         if found is not None:
             if default is not _NONE:
                 called = {"called": getattr(builtins, name), "values": found, "key": key}
-                return of_library(run, iteration.extreme_or, {**called, "default": default})
+                return run.run_function(iteration.extreme_or, {**called, "default": default})
             return orders_of_lists.extreme(run, found, least=least, key=key)
         values = list(static_values(run, over))
         if not values and default is not _NONE:
@@ -148,7 +147,7 @@ def _max(run: Context, *values: Any, **options: Any) -> Any:
 @function(builtins.map)
 def _map(run: Context, called: Any, *values: Any) -> Any:
     if len(values) == 1 and (found := _of_run(run, values[0])) is not None:
-        return of_library(run, iteration.mapped, {"called": called, "values": found})
+        return run.run_function(iteration.mapped, {"called": called, "values": found})
     rows = zip(*(static_values(run, v) for v in values), strict=False)
     return generators.of_values(run, iter([run.call(called, list(row), {}) for row in rows]))
 
@@ -163,7 +162,7 @@ def _filter(run: Context, called: Any, values: Any) -> Any:
         if None not in tests:
             return [value for value, test in zip(every, tests, strict=True) if test]
         found = orders_of_lists.as_list(run, every)
-    return of_library(run, iteration.filtered, {"called": called, "values": found})
+    return run.run_function(iteration.filtered, {"called": called, "values": found})
 
 
 @function(functools.reduce)
@@ -171,7 +170,7 @@ def _reduce(run: Context, called: Any, values: Any, initial: Any = _NONE) -> Any
     found = _of_run(run, values)
     if found is not None and initial is not _NONE:
         given = {"called": called, "values": found, "initial": initial}
-        return of_library(run, iteration.reduced, given)
+        return run.run_function(iteration.reduced, given)
     every = list(static_values(run, values))
     if initial is not _NONE:
         every = [initial, *every]

@@ -12,7 +12,6 @@ from distspmd.frontend.from_numpy.library import heaps
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, decided_by_run
 from distspmd.frontend.from_numpy.numpy.registry import function
 from distspmd.frontend.from_numpy.reader.mutation import before_change
-from distspmd.frontend.from_numpy.reader.sources import of_library
 
 
 def _as_heap(name: str) -> Any:
@@ -29,7 +28,7 @@ def _as_heap(name: str) -> Any:
                 if run.tracer.inner:  # an earlier iteration may have added to it
                     decided_by_run(run, heap)
                 run.tracer.refuse(f"heapq.{name}: {type(problem).__name__}: {problem}")
-        return of_library(run, getattr(heaps, name), _named(name, heap, item))
+        return run.run_function(getattr(heaps, name), _named(name, heap, item))
 
     return call
 

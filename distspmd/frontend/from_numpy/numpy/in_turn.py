@@ -20,7 +20,6 @@ from distspmd.frontend.from_numpy.reader.generators import Generator
 from distspmd.frontend.from_numpy.reader.mutation import Around, is_outside, watched
 from distspmd.frontend.from_numpy.reader.objects import class_of, is_own
 from distspmd.frontend.from_numpy.reader.ranges import Enumerated, Zipped, by_index, static_values
-from distspmd.frontend.from_numpy.reader.sources import of_library
 from distspmd.frontend.tensor_ir.whole_numbers import same
 
 
@@ -71,7 +70,7 @@ def _next_of_generator(run: Context, values: Generator, *default: Any) -> Any:
         saved.restore(run)
         values.has_begun, values.rest = False, None
     given = {"values": values, **({"default": default[0]} if default else {})}
-    return of_library(run, iteration.first_or if default else iteration.first_of, given)
+    return run.run_function(iteration.first_or if default else iteration.first_of, given)
 
 
 @function(builtins.zip)

@@ -25,7 +25,6 @@ from distspmd.frontend.from_numpy.reader import generators, stepped
 from distspmd.frontend.from_numpy.reader.generators import Generator
 from distspmd.frontend.from_numpy.reader.operators import compared
 from distspmd.frontend.from_numpy.reader.ranges import Zipped, static_values
-from distspmd.frontend.from_numpy.reader.sources import of_library
 
 
 def _of_run(run: Context, values: Any) -> bool:
@@ -74,7 +73,7 @@ def _pairwise(run: Context, iterable: Any) -> Any:
 def _accumulate(run: Context, iterable: Any, func: Any = None, *, initial: Any = None) -> Any:
     if _of_run(run, iterable):
         given = {"values": iterable, "called": func, "initial": initial}
-        return of_library(run, iteration.accumulated, given)
+        return run.run_function(iteration.accumulated, given)
     found: list[Any] = [] if initial is None else [initial]
     for value in static_values(run, iterable):
         if found:
@@ -121,15 +120,15 @@ def _sliced(run: Context, steps: Any, part: slice) -> Any:
     """Some of the next values of a generator."""
     given = {"steps": steps, "start": part.start or 0, "step": part.step or 1}
     if part.stop is None:
-        return of_library(run, library.sliced_on, given)
-    return of_library(run, library.sliced, {**given, "stop": part.stop})
+        return run.run_function(library.sliced_on, given)
+    return run.run_function(library.sliced, {**given, "stop": part.stop})
 
 
 @function(itertools.cycle)
 def _cycle(run: Context, iterable: Any) -> Any:
     if not isinstance(iterable, Tensor | list | tuple | RunList):
         iterable = list(static_values(run, iterable))
-    return of_library(run, library.cycled, {"values": iterable})
+    return run.run_function(library.cycled, {"values": iterable})
 
 
 @function(itertools.groupby)
@@ -151,7 +150,7 @@ def _while(*, takes: bool) -> Any:
     def call(run: Context, predicate: Any, iterable: Any) -> Any:
         if takes and (isinstance(iterable, Generator) or stepped.is_steps(iterable)):
             given = {"predicate": predicate, "values": iterable}
-            return of_library(run, library.taken_while, given)
+            return run.run_function(library.taken_while, given)
         every = list(static_values(run, iterable))
         first = len(every)
         for place, value in enumerate(every):

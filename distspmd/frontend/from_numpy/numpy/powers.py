@@ -13,7 +13,6 @@ from distspmd.frontend.from_numpy.arrays.values import Tensor
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import powers
 from distspmd.frontend.from_numpy.numpy.registry import function
-from distspmd.frontend.from_numpy.reader.sources import of_library
 
 
 @function(builtins.pow)
@@ -34,4 +33,4 @@ def _pow(run: Context, base: Any, exp: Any, mod: Any = None) -> Any:
             return pow(base, exp, mod)
         except ValueError as problem:
             run.tracer.refuse(f"ValueError: {problem}")
-    return of_library(run, powers.power, numbers)
+    return run.run_function(powers.power, numbers)

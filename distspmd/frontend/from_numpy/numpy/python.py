@@ -30,7 +30,6 @@ from distspmd.frontend.from_numpy.reader.generators import Generator
 from distspmd.frontend.from_numpy.reader.objects import class_of, is_own, required, special
 from distspmd.frontend.from_numpy.reader.operators import tested
 from distspmd.frontend.from_numpy.reader.ranges import Places, SymbolicRange, Zipped, static_values
-from distspmd.frontend.from_numpy.reader.sources import of_library
 from distspmd.frontend.from_numpy.reader.texts import Text
 from distspmd.frontend.tensor_ir.whole_numbers import add, subtract
 
@@ -217,7 +216,7 @@ def _sum(run: Context, values: Any, start: Any = 0) -> Any:
 @function(builtins.any)
 def _any(run: Context, values: Any) -> Any:
     if isinstance(values, Generator) and values.is_function:
-        return of_library(run, iteration.any_of, {"values": values})
+        return run.run_function(iteration.any_of, {"values": values})
     if isinstance(values, RunList):
         values = lists.as_array(run, values)
     if isinstance(values, Tensor):
@@ -235,7 +234,7 @@ def _any(run: Context, values: Any) -> Any:
 @function(builtins.all)
 def _all(run: Context, values: Any) -> Any:
     if isinstance(values, Generator) and values.is_function:
-        return of_library(run, iteration.all_of, {"values": values})
+        return run.run_function(iteration.all_of, {"values": values})
     if isinstance(values, RunList):
         values = lists.as_array(run, values)
     if isinstance(values, Tensor):

@@ -14,7 +14,6 @@ from distspmd.frontend.from_numpy.arrays.kinds import has_data
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import counted
 from distspmd.frontend.from_numpy.numpy.registry import function
-from distspmd.frontend.from_numpy.reader.sources import of_library
 
 
 def _of_data(called: Callable[..., Any], by: Any) -> None:
@@ -40,7 +39,7 @@ def _by_ufunc(ufunc: np.ufunc) -> Any:
 
 def _by_loop(written: Any, *names: str) -> Any:
     def call(run: Context, *operands: Any) -> Any:
-        return of_library(run, written, dict(zip(names, operands, strict=True)))
+        return run.run_function(written, dict(zip(names, operands, strict=True)))
 
     return call
 
@@ -52,8 +51,8 @@ def _dist(run: Context, p: Any, q: Any) -> Any:
 
 
 def _isclose(run: Context, a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
-    return of_library(
-        run, counted.isclose, {"a": a, "b": b, "rel_tol": rel_tol, "abs_tol": abs_tol}
+    return run.run_function(
+        counted.isclose, {"a": a, "b": b, "rel_tol": rel_tol, "abs_tol": abs_tol}
     )
 
 

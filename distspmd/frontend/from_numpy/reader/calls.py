@@ -45,7 +45,6 @@ from distspmd.frontend.from_numpy.reader.frames import Closure, Frame
 from distspmd.frontend.from_numpy.reader.mutation import MUTABLE
 from distspmd.frontend.from_numpy.reader.repeatable import check_repeatable
 from distspmd.frontend.from_numpy.reader.shared_variables import change_outer
-from distspmd.frontend.from_numpy.reader.sources import of_library
 from distspmd.frontend.from_numpy.reader.texts import Text, by_format, has_text, kept_now, not_known
 from distspmd.runtime.host.host_functions import HostFunction
 
@@ -389,8 +388,6 @@ def _python(
     except TypeError as problem:
         run.tracer.fail(TypeError(f"{function.__name__}(): {problem}"))
     bound.apply_defaults()
-    if is_of_library(wrapped):
-        return of_library(run, wrapped, dict(bound.arguments))
     return run.run_function(wrapped, dict(bound.arguments))
 
 

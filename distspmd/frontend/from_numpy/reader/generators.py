@@ -28,7 +28,6 @@ from distspmd.frontend.from_numpy.reader.frames import Frame, Origin, Yielded
 from distspmd.frontend.from_numpy.reader.generator_states import FIRST
 from distspmd.frontend.from_numpy.reader.jumps import Given, StoppedFor, without_jumps
 from distspmd.frontend.from_numpy.reader.mutation import Around, watched
-from distspmd.frontend.from_numpy.reader.sources import of_library
 
 MOST = 10_240
 """Values of an iterator that is read to its end, at most."""
@@ -201,7 +200,7 @@ def _listed(run: Context, generator: Generator) -> Any:
             raise
         saved.restore(run)
         generator.has_begun = False
-    return of_library(run, iteration.listed, {"values": generator})
+    return run.run_function(iteration.listed, {"values": generator})
 
 
 def give(run: Context, value: Any) -> None:

@@ -35,6 +35,7 @@ from distspmd.frontend.from_numpy.kinds.first_arrays import bind_in_place
 from distspmd.frontend.from_numpy.kinds.joined_arrays import follow_writes
 from distspmd.frontend.from_numpy.kinds.last_values import names_read
 from distspmd.frontend.from_numpy.kinds.variables import OfUndecidedClass, OneOf, Undecided
+from distspmd.frontend.from_numpy.library import is_of_library
 from distspmd.frontend.from_numpy.lists import lists
 from distspmd.frontend.from_numpy.lists.run_lists import Known, RunList, UnknownElement
 from distspmd.frontend.from_numpy.lists.unknown_elements import look_into
@@ -132,8 +133,12 @@ class Interpreter:
         code = getattr(function, "__code__", None)
         source = self.sources.get(code) or source_of(self.tracer, function)
         node, lines, first, file = self.sources[code] = source
-        count_inner_call(self, function, file, first)
         known = globals_of(function)
+        if is_of_library(function):  # it stands for one of Python's
+            frame = Frame({**without_locals(node, known), **arguments}, file, first, lines)
+            frame.called_at = self.tracer.node
+            return self.run_body(node, frame)
+        count_inner_call(self, function, file, first)
         node = hosted_source(self, function, node, file)
         frame = Frame({**without_locals(node, known), **arguments}, file, first, lines)
         frame.outside = known

@@ -33,7 +33,6 @@ from distspmd.frontend.from_numpy.parallel_map import ParallelMap
 from distspmd.frontend.from_numpy.reader import letters, objects, own_arrays
 from distspmd.frontend.from_numpy.reader.generators import Generator, collect
 from distspmd.frontend.from_numpy.reader.python_errors import fail
-from distspmd.frontend.from_numpy.reader.sources import of_library
 from distspmd.frontend.from_numpy.reader.texts import Text
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Whole,
@@ -212,7 +211,7 @@ def iterator_over(run: Context, value: Any) -> Any:
 
     kind = objects.class_of(value)
     each = library.each_next if hasattr(kind, "__next__") else library.each_place
-    return of_library(run, each, {"values": value})
+    return run.run_function(each, {"values": value})
 
 
 def iterated(run: Context, over: Any) -> Any:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import ast
 import inspect
 import itertools
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.reader.bindings import without_locals
 from distspmd.frontend.from_numpy.reader.cells import with_cells
-from distspmd.frontend.from_numpy.reader.frames import Frame
 
 
 def read_source(function: Any) -> tuple[ast.FunctionDef | ast.Lambda | None, list[str], int]:
@@ -137,14 +134,3 @@ def count_inner_call(run: Context, function: Any, file: str, first_line: int) ->
             f"{name} calls itself more often than {INNER_CALLS} times, as far as is known before "
             "the run; write a loop, over a table of what is computed say"
         )
-
-
-def of_library(run: Context, function: Any, arguments: Mapping[str, Any]) -> Any:
-    """What a function of ours gives that stands for one of Python's."""
-    node, lines, first = read_source(function)
-    assert node is not None
-    file = function.__code__.co_filename
-    known = without_locals(node, globals_of(function))
-    frame = Frame({**known, **arguments}, file, first, lines)
-    frame.called_at = run.tracer.node
-    return run.run_body(node, frame)

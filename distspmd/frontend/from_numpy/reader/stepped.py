@@ -45,7 +45,6 @@ from distspmd.frontend.from_numpy.reader.ranges import (
     least_of,
     static_values,
 )
-from distspmd.frontend.from_numpy.reader.sources import of_library
 
 _OF = "_of"
 """The attribute with the generator, and its function."""
@@ -239,7 +238,7 @@ def next_of(run: Context, values: Any, *default: Any) -> Any:
         strict = not default
         return take_step(run, values, strict, default[0] if default else None)
     if default:
-        return of_library(run, library.next_or, {"values": values, "default": default[0]})
+        return run.run_function(library.next_or, {"values": values, "default": default[0]})
     return objects.required(run, "next", next, values)
 
 
@@ -260,7 +259,7 @@ def beside(run: Context, values: tuple[Any, ...], counted: list[Any]) -> Any:
     lengths = [known[0] for known in counted if known is not None]
     if not lengths:
         every = tuple(part for _, part in parts)
-        return of_library(run, library.beside_each_other, {"parts": every})
+        return run.run_function(library.beside_each_other, {"parts": every})
     count = least_of(lengths)
     first: list[Any] = []
     for known, (is_stepped, part) in zip(counted, parts, strict=True):
@@ -271,4 +270,4 @@ def beside(run: Context, values: tuple[Any, ...], counted: list[Any]) -> Any:
     named = [v for frame in run.tracer.frames for v in frame.variables.values()]
     first = [part for part in first if any(part is v for v in named)]
     given = {"parts": tuple(parts), "count": count, "first": tuple(first)}
-    return of_library(run, library.beside, given)
+    return run.run_function(library.beside, given)
