@@ -96,11 +96,12 @@ said of the others, with an error that has the source line.
   or key raises that the body reads, if they name `IndexError`, `KeyError` or `LookupError`. What
   such a handler would take that may come from elsewhere (an index in an array of indices, or one
   that is written at) is refused. A handler of all errors (`except Exception`) does not run for an
-  index or a key: the program ends there, with an error that says so. Files are
-  refused, as they would be read once, when the program is; so is what a clock decides.
+  index or a key: the program ends there, with an error that says so. Python
+  reads files ([regions](host.md)).
 - **Python's `random`** draws from a stream of its own, as NumPy's functions do.
-- **`logging`** and **`warnings.warn`** write on rank 0, to the standard error, what their settings
-  let through when the program is read; the rest is left out.
+- **`warnings.warn`** writes on rank 0, to the standard error, what its settings let through when
+  the program is read; the rest is left out. So it is with **`logging`**, which Python runs
+  ([regions](host.md)).
 - **Structured arrays** (`np.zeros(n, [("x", float), ("v", float, 2)])`, and `np.array` of tuples)
   are an array for each field: fields are read, written and changed in place, and rows are read and
   written. They are not returned, and no function of NumPy takes one: give it the fields.

@@ -16,7 +16,6 @@ from distspmd.api import steps
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
 from distspmd.execution.call_keys import (
     comparable,
-    day_of,
     is_all_code,
     kind_of,
     value_of,
@@ -331,7 +330,7 @@ class PartitionedFunction(steps.Decorated):
         roots = [_python_function(self.function), *(v for _, v in values if is_all_code(v))]
         outside, self._seen = outside_key(roots)
         of_values = (self._key_of(*value) for value in values)
-        return (*day_of(self._fixed), *outside, *of_values, *_on_ranks(given))
+        return (*outside, *of_values, *_on_ranks(given))
 
     def _key_of(self, name: str, value: Any) -> Any:
         """Of an argument or size; with its value where a program is made for that."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from distspmd.runtime.calls.form import TODAY, contains_arrays
+from distspmd.runtime.calls.form import contains_arrays
 
 
 def comparable(value: Any) -> Any:
@@ -81,8 +80,3 @@ def _told(name: str, kind: Any, value: Any) -> str:
     if isinstance(kind, tuple) and len(kind) > 1 and isinstance(kind[1], tuple):
         return f"{name} of {kind[0]}{list(kind[1])}"
     return f"{name} of the kind {kind}"
-
-
-def day_of(fixed: Collection[str]) -> tuple[str, ...]:
-    """The date of a call, where a function has asked for it when it was read."""
-    return (datetime.date.today().isoformat(),) if TODAY in fixed else ()

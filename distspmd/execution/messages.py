@@ -2,8 +2,7 @@
 
 A message is JSON: ``kind`` is "print" or "raise", and ``parts`` are those of a text
 (``runtime/calls/text_parts.py``). An error has a ``type``, the ``base`` that is known here, and
-the ``place`` in the source. The kind "clock" has the ``name`` of a clock, and the ``number`` of
-what it says now.
+the ``place`` in the source.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ import numpy as np
 
 from distspmd.errors import NOT_TAKEN, NOTED, DistSPMDError, error_of_program
 from distspmd.execution.listening import ANSWERS
-from distspmd.runtime.calls.clock import read_clock
 from distspmd.runtime.calls.text_parts import TextReader
 from distspmd.runtime.host.library_calls import SAID
 
@@ -71,9 +69,6 @@ class Messages:
     def _told(self, text: bytes, values: Any, extents: Any) -> int:
         try:
             message = _read(text)
-            if message["kind"] == "clock":
-                read_clock(message["number"], message["name"])
-                return 0
             if message["kind"] == "print" and not self.prints:
                 return 0
             told = formatted(message["parts"], values, extents)

@@ -5,7 +5,6 @@ It needs neither a communicator nor the compiled program.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +18,7 @@ from distspmd.errors import ArgumentError
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import CONTEXT, Lowering
-from distspmd.runtime.calls.form import TODAY, CallForm
+from distspmd.runtime.calls.form import CallForm
 from distspmd.runtime.calls.missing_result import MissingResult, missing_result
 from distspmd.runtime.calls.portable import Unsent
 
@@ -228,12 +227,6 @@ class Signature:
         """Arguments without those for whose values the program was made."""
         fixed = self.call_form.fixed
         for name, value in fixed.items():
-            if name == TODAY and datetime.date.today() != value:
-                raise ArgumentError(
-                    f"{self.program} was read on {value} and asks for the date, which decides its "
-                    "code. Make it again; a function that @distspmd.program decorates does so by "
-                    "itself."
-                )
             if name in bound and not _is_same(bound[name], value):
                 raise ArgumentError(
                     f"{self.program} was made for {name}={value!r}, which decides its code, but "

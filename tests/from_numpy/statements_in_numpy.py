@@ -50,7 +50,6 @@ from distspmd.frontend.tensor_ir.whole_numbers import among, text
 from distspmd.nodes.contraction_operands import Einsum, Operand
 from distspmd.nodes.host_call import HostCall
 from distspmd.nodes.subscripts import Subscripts
-from distspmd.runtime.calls.clock import read_clock
 from distspmd.runtime.calls.form import CallForm, call_form_of
 from distspmd.runtime.host.host_functions import host_call
 from distspmd.runtime.host.library_calls import answer
@@ -264,9 +263,6 @@ class _Run:
 
     def tell(self, tell: Tell) -> None:
         message = json.loads(tell.message)
-        if message["kind"] == "clock":
-            read_clock(message["number"], message["name"])
-            return
         arrays = [np.ascontiguousarray(self.memory_of(each)) for each in tell.values]
         extents = [n for array in arrays for n in (array.shape or (1,))]
         said = formatted(message["parts"], [a.ctypes.data for a in arrays], extents)

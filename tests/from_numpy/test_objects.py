@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
 import functools
 import itertools
-import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +13,7 @@ import numpy as np
 import pytest
 
 from distspmd.errors import UnsupportedProgram
-from distspmd.execution.call_keys import day_of
 from distspmd.frontend import numpy_program
-from distspmd.runtime.calls.form import TODAY, call_form_of
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import on_paper
 from from_numpy.objects import CASES, Slots, Sum
@@ -83,11 +79,6 @@ def keeps_errors_to_itself(x):
     return y, x
 
 
-def measures(x):
-    start = time.perf_counter()
-    return x + start
-
-
 def no_operator(x):
     return Sum(3) - x
 
@@ -150,10 +141,6 @@ def looks_for_objects(x):
     return Sum(3) in [Sum(3)], x
 
 
-def asks_the_clock(x):
-    return x + datetime.datetime.now().second
-
-
 class Doubling:
     def __setattr__(self, name, value):
         super().__setattr__(name, value * 2)
@@ -201,11 +188,6 @@ def attributes_by_name(x):
         *(made.b, made.a, getattr(made, "squared"), getattr(made, "none", 3.0)),  # noqa: B009
         *(hasattr(made, "c"), doubled.x, doubled.thrice, Summed(x).total),
     )
-
-
-def asks_the_date(x):
-    day = datetime.date.today()
-    return x * day.year + day.month
 
 
 class Scaled:
@@ -324,24 +306,15 @@ def matched(x):
     return np.array(found)
 
 
-NAMES = [attributes_by_name, asks_the_date, within_a_context, matched, texts_and_tuples]
+NAMES = [attributes_by_name, within_a_context, matched, texts_and_tuples]
 
 
 @pytest.mark.parametrize("function", NAMES)
-def test_attributes_have_names_and_dates_are_known(function: Any) -> None:
+def test_attributes_have_names(function: Any) -> None:
     outcome = on_paper(
         Case(function.__name__, function, "", "", lambda _: [np.arange(1.0, 5.0)], ())
     )
     assert outcome.kind == "right", outcome.reason
-
-
-def test_a_program_that_asks_for_the_date_is_one_of_a_day() -> None:
-    x = np.arange(1.0, 5.0)
-    fixed = call_form_of(numpy_program(asks_the_date, x)).fixed
-    today = datetime.date.today()
-    assert fixed == {TODAY: today}
-    assert day_of(fixed) == (today.isoformat(),)
-    assert day_of({"n": 3}) == ()
 
 
 @pytest.mark.parametrize(
@@ -354,14 +327,12 @@ def test_a_program_that_asks_for_the_date_is_one_of_a_day() -> None:
         (notes_in_a_class, "a list, dictionary or set from outside"),
         (compares_generated, "__eq__ of Point, which takes fields of the run"),
         (looks_for_objects, "'in' where objects of the program are compared"),
-        (asks_the_clock, "the clock would be asked once"),
         (changes_what_is_outside, "changes 'total' of an object that is not its own"),
         (matches_the_rest_of_a_dictionary, "a pattern of match with"),
         (binds_where_the_run_may_pass_over, "'n' is bound in a part of an expression"),
         (asks_a_text_of_the_run, "what it says is not known before the run"),
         (looks_into_a_text_of_the_run, "what it says is not known before the run"),
         (keeps_errors_to_itself, "Quiet.__exit__ may keep errors to itself"),
-        (measures, "what a clock says is no array"),
         (shape_of_an_argument, "the shape of an argument; write x = x.reshape"),
         (shape_of_two_names, "the shape of an array that has several names"),
         (no_operator, "TypeError: unsupported operand"),

@@ -206,7 +206,7 @@ class _Reading:
             result = self._called(signature, values)
             form = CallForm(
                 returned=returned_form(self.interpreter, result),
-                fixed={**self.fixed, **self.tracer.day},
+                fixed=self.fixed,
                 parameters=tuple(signature.parameters),
                 inside=self.renamed,
                 parts=with_parts,

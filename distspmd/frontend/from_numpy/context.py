@@ -34,7 +34,6 @@ class Context(Protocol):
     as_loops: dict[tuple[Any, ...], ast.FunctionDef]
     inner_calls: int
     computed_with: ast.expr | None
-    readings_of_clocks: int
     streams: dict[str, Any]
     told_apart: int
     names_of_statements: dict[ast.stmt, Any]

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from distspmd.errors import ArgumentError, ProgramError
-from distspmd.runtime.calls.clock import seconds
 from distspmd.runtime.calls.missing_result import MissingResult
 from distspmd.runtime.calls.portable import portable
 
@@ -238,26 +237,6 @@ class IteratorOf(Made):
 
 
 @dataclass(frozen=True)
-class SecondsOf(Made):
-    """What clocks say while the program runs.
-
-    Attributes:
-        factors: of the numbers of readings.
-        more: is added.
-        digits: to which it is rounded.
-    """
-
-    factors: Mapping[int, float]
-    more: float
-    digits: int | None
-
-    def fill(self, _: Callable[[Result], Any]) -> float:
-        """The number, of the clocks of this process."""
-        found = seconds(self.factors, self.more)
-        return found if self.digits is None else round(found, self.digits)
-
-
-@dataclass(frozen=True)
 class Part:
     """An array of a list, tuple or dictionary that is an argument.
 
@@ -270,10 +249,6 @@ class Part:
 
 ELEMENTS = "<elements>"
 """The name of the elements of an array of a user's class, among its attributes."""
-
-TODAY = "datetime.date.today()"
-"""The name of the date on which a program was read that asks for it, among fixed values."""
-
 
 _SEVERAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 

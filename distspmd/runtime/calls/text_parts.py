@@ -3,7 +3,7 @@
 ``parts`` are strings, and dictionaries: values with ``value`` (a number), ``dtype``, ``ndim``,
 ``lengths`` of those whose length the run decides, ``types`` and ``of_type`` of those whose type it
 decides, whether it is a number of Python (``weak``), ``conversion`` and ``spec`` as in an f-string;
-or ``seconds``, of readings of a clock; or a text to ``format`` by ``%`` or by its method; or a
+or a text to ``format`` by ``%`` or by its method; or a
 ``form`` of results with their ``values``, for lists; or one of some ``texts``, and ``which``; or
 ``letters``, a value that has the number of each in Unicode; or ``parts`` that are formatted
 together, or given to a ``method``.
@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from distspmd.runtime.calls.clock import seconds
 from distspmd.runtime.calls.form import Made, Result, fill, of_type, on_host
 
 
@@ -63,9 +62,6 @@ class TextReader:
         return self._part(value) if "parts" in value else self._value(value)
 
     def _value(self, part: Any) -> Any:
-        if "seconds" in part:
-            found = seconds(dict(part["seconds"]), part["more"])
-            return found if part["digits"] is None else round(found, part["digits"])
         if "form" in part:
             results = [self._value(each) for each in part["values"]]
             form = pickle.loads(base64.b64decode(part["form"]))

@@ -83,15 +83,6 @@ def in_turn(x):
     return y, total
 
 
-def evaluated(x):
-    rules = ["x + 1", "np.sin(x) * x[0]"]
-    square = eval("lambda t: t**2")
-    found = []
-    for rule in rules:
-        found.append(eval(rule))  # noqa: PERF401
-    return found, square(x), eval("a * b", {"a": x[0], "b": 2})
-
-
 def first_values(x):
     def above(limit):
         for v in x:
@@ -109,7 +100,7 @@ def first_that_there_may_not_be(x):
 PROGRAMS = [
     *(first_values,),
     *(in_pairs, accumulated, chained, in_order, least_and_most, whole_numbers, of_math, of_cmath),
-    *(in_turn, evaluated),
+    *(in_turn,),
 ]
 
 

@@ -47,7 +47,7 @@ def end_if(
     tracer = run.tracer
     if isinstance(message, list):
         message = Text.of([part for each in message for part in described(each)])
-    _outside_of_maps(run, f"a check ({kind})")
+    outside_of_maps(run, f"a check ({kind})")
     if can_go_on and tracer.frames[-1].flag_of(error_class(kind)) is not None:
         _catch_if(run, condition, kind, message)
         return
@@ -127,7 +127,7 @@ def add_assertion(run: Context, node: ast.Assert, found: Any) -> None:
 def add_raise(run: Context, node: ast.Raise) -> None:
     """A ``raise``: in a ``try`` that takes it, or in a branch that depends on the run."""
     tracer = run.tracer
-    _outside_of_maps(run, "raise")
+    outside_of_maps(run, "raise")
     if node.exc is None:
         tracer.refuse("a bare raise")
     kind = run.value(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)
@@ -143,7 +143,7 @@ def add_raise(run: Context, node: ast.Raise) -> None:
 
 def add_exit(run: Context, code: Any) -> None:
     """``sys.exit(code)``: the error ``SystemExit``, not the end of who reads the program."""
-    _outside_of_maps(run, "sys.exit")
+    outside_of_maps(run, "sys.exit")
     message = code if isinstance(code, str) else Text.of(["" if code is None else f"code {code}"])
     _raise(run, SystemExit, message, "the program ends here")
 
@@ -164,7 +164,7 @@ def add_print(run: Context, values: Sequence[Any], options: dict[str, Any]) -> N
     """``print`` with values that are known at run time only, or in a place that may not run."""
     import sys
 
-    _outside_of_maps(run, "print")
+    outside_of_maps(run, "print")
     separator = options.pop("sep", None)
     last = options.pop("end", None)
     file, flush = options.pop("file", None), options.pop("flush", False)
@@ -183,13 +183,8 @@ def add_print(run: Context, values: Sequence[Any], options: dict[str, Any]) -> N
     _tell(run, head, parts)
 
 
-def add_reading(run: Context, number: int, name: str) -> None:
-    """Let each rank note what a clock says, under a number."""
-    _outside_of_maps(run, f"time.{name}()")
-    _tell(run, {"kind": "clock", "number": number, "name": name}, [])
-
-
-def _outside_of_maps(run: Context, what: str) -> None:
+def outside_of_maps(run: Context, what: str) -> None:
+    """Refuse what has an order in a parallel map."""
     tracer = run.tracer
     if tracer.parallel or tracer.straight is not None:
         tracer.refuse(f"{what} in a parallel map, whose iterations have no order; put it after")

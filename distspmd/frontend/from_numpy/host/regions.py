@@ -32,6 +32,8 @@ _AT_TIMES = (
     *(ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp),
     ast.GeneratorExp,
 )
+_SEE_VARIABLES = {"eval": 1, "exec": 1, "locals": 0, "vars": 0, "dir": 0}
+"""Functions of Python that see the variables of their caller if they get so many arguments."""
 _JUMPS = (ast.Return, ast.Break, ast.Continue)
 BY_ITSELF, BY_RETURN, BY_BREAK, BY_CONTINUE = range(4)
 """How a region ends."""
@@ -392,6 +394,11 @@ class _Function:
             raise CannotHost("it is a generator")
         if any(map(is_parallel, _inside(parts))):
             raise CannotHost("it has a parallel map")
+        if found := next(filter(None, map(_sees_variables, _inside(parts))), ""):
+            raise CannotHost(
+                f"{found}() sees variables that its text may name: write the expression itself, or "
+                "give it the variables, eval(text, {'a': a})"
+            )
         own = parts
         parts = self._with_functions(parts)
         done: set[str] = set()
@@ -540,6 +547,14 @@ def _outside(statements: Sequence[Any], taken: set[int], told: Any) -> set[str]:
                 setattr(heads, part, [])
         found |= told(heads) | _outside(inner, taken, told)
     return found
+
+
+def _sees_variables(node: ast.AST) -> str:
+    """The name of a function of Python that sees the variables of its caller, if one is called."""
+    name = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
+    given = _SEE_VARIABLES.get(name)
+    is_one = given is not None and isinstance(node, ast.Call) and len(node.args) <= given
+    return name if is_one else ""
 
 
 def _inside(parts: Sequence[ast.AST]) -> list[ast.AST]:

@@ -24,7 +24,6 @@ from distspmd.frontend.from_numpy.lists import list_changes, lists
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, RunTable
 from distspmd.frontend.from_numpy.numpy.registry import function
 from distspmd.frontend.from_numpy.reader import digits, letters
-from distspmd.frontend.from_numpy.reader.clocks import Seconds
 from distspmd.frontend.from_numpy.reader.frames import Closure
 from distspmd.frontend.from_numpy.reader.generators import Generator
 from distspmd.frontend.from_numpy.reader.objects import class_of, is_own, required, special
@@ -281,8 +280,6 @@ def _int(run: Context, value: Any = 0, *rest: Any) -> Any:
 
 @function(builtins.float)
 def _float(run: Context, value: Any = 0.0) -> Any:
-    if isinstance(value, Seconds):
-        return value
     if is_own(value):
         value = special(run, value, "float")
     if isinstance(value, Tensor | sympy.Basic):

@@ -25,6 +25,7 @@ from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View
 from distspmd.frontend.from_numpy.context import Context
+from distspmd.frontend.from_numpy.host.clocks import check_repeatable
 from distspmd.frontend.from_numpy.host.otherwise import handled_or_asked, is_asked, is_read
 from distspmd.frontend.from_numpy.library import is_of_library
 from distspmd.frontend.from_numpy.lists import lists, run_dicts, tables_of_lists
@@ -43,7 +44,6 @@ from distspmd.frontend.from_numpy.reader.bindings import without_locals
 from distspmd.frontend.from_numpy.reader.decorators import without_wrappers
 from distspmd.frontend.from_numpy.reader.frames import Closure, Frame
 from distspmd.frontend.from_numpy.reader.mutation import MUTABLE
-from distspmd.frontend.from_numpy.reader.repeatable import check_repeatable
 from distspmd.frontend.from_numpy.reader.shared_variables import change_outer
 from distspmd.frontend.from_numpy.reader.texts import Text, by_format, has_text, kept_now, not_known
 from distspmd.runtime.host.host_functions import HostFunction

@@ -115,7 +115,6 @@ class Interpreter:
         self.as_loops: dict[tuple[Any, ...], ast.FunctionDef] = {}
         self.inner_calls = 0
         self.computed_with: ast.expr | None = None
-        self.readings_of_clocks = 0
         self.streams: dict[str, Any] = {}
         self.told_apart = 0
         self.names_of_statements: dict[ast.stmt, Any] = {}

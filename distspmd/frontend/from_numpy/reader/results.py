@@ -28,7 +28,6 @@ from distspmd.frontend.from_numpy.lists.list_forms import Rows, element_of, leav
 from distspmd.frontend.from_numpy.lists.lists import columns_of
 from distspmd.frontend.from_numpy.lists.run_lists import RunList
 from distspmd.frontend.from_numpy.reader import objects
-from distspmd.frontend.from_numpy.reader.clocks import Seconds
 from distspmd.frontend.from_numpy.reader.generators import Generator
 from distspmd.frontend.from_numpy.reader.texts import Choice, Text, known_choice, message_parts
 from distspmd.frontend.tensor_ir.statements import Container
@@ -41,7 +40,6 @@ from distspmd.runtime.calls.form import (
     ObjectOf,
     OneOf,
     Result,
-    SecondsOf,
     rebuilt,
 )
 from distspmd.runtime.calls.text_parts import TextOf
@@ -87,7 +85,7 @@ def _form(tracer: Tracer, value: Any, found: list[Any]) -> Any:
         return {key: _form(tracer, part, found) for key, part in value.items()}
     if isinstance(value, variables.Undecided):
         return _choice(tracer, value, found)
-    if isinstance(value, str | Seconds | NoneType):
+    if isinstance(value, str | NoneType):
         return _as_said(tracer, value, found)
     if objects.is_own(value) and not is_of_library(type(value)):
         return _object(tracer, value, found)
@@ -99,15 +97,13 @@ def _form(tracer: Tracer, value: Any, found: list[Any]) -> Any:
     return made
 
 
-def _as_said(tracer: Tracer, value: str | Seconds | None, found: list[Any]) -> Any:
-    """What is known, one of several texts, or what the clocks of the run say."""
+def _as_said(tracer: Tracer, value: str | None, found: list[Any]) -> Any:
+    """What is known, or one of several texts."""
     choice = known_choice(value)
     if choice is not None:
         return _text(tracer, choice, found)
     if isinstance(value, Text):
         return _text_with_values(tracer, value, found)
-    if isinstance(value, Seconds):
-        return SecondsOf(value.factors, value.more, value.digits)
     return value
 
 

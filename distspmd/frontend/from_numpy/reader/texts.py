@@ -27,7 +27,6 @@ from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View, numb
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds.variables import UNBOUND, OneOf, Undecided
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, RunTable
-from distspmd.frontend.from_numpy.reader.clocks import Seconds
 from distspmd.frontend.tensor_ir.statements import Container, Index
 
 SAYING: tuple[Any, ...] = (print, str, repr)
@@ -198,7 +197,7 @@ def has_data(value: Any) -> bool:
         return any(map(has_data, value))
     if isinstance(value, dict):
         return any(map(has_data, value.values()))
-    kinds = Tensor | sympy.Basic | Text | Seconds | OneOf | RunList | RunTable
+    kinds = Tensor | sympy.Basic | Text | OneOf | RunList | RunTable
     return isinstance(value, kinds)
 
 
@@ -210,7 +209,7 @@ def described(value: Any, conversion: str = "", spec: str = "") -> list[Any]:
         return [Changed(value.parts, conversion, spec)]
     if isinstance(value, OneOf):
         return [_one_of(value, conversion, spec)]
-    if isinstance(value, Tensor | sympy.Basic | Seconds | RunList | RunTable):
+    if isinstance(value, Tensor | sympy.Basic | RunList | RunTable):
         return [Part(value, conversion, spec)]
     if isinstance(value, list | tuple) and has_data(value):
         found: list[Any] = ["[" if isinstance(value, list) else "("]
@@ -417,7 +416,7 @@ def _message_part(tracer: Any, part: Any, containers: list[Container]) -> dict[s
     def own(value: Any) -> Any:
         if isinstance(value, Text):
             return {"parts": message_parts(tracer, value.parts, containers)}
-        if not isinstance(value, Tensor | sympy.Basic | Seconds | RunList):
+        if not isinstance(value, Tensor | sympy.Basic | RunList):
             return value if isinstance(value, str | int | float) else str(value)
         return _value(tracer, Part(value), containers)
 
@@ -447,8 +446,6 @@ def _as_formatted(found: dict[str, Any], part: Any) -> dict[str, Any]:
 
 
 def _value(tracer: Any, part: Part, containers: list[Container]) -> dict[str, Any]:
-    if isinstance(part.value, Seconds):
-        return {**part.value.described(), "conversion": part.conversion, "spec": part.spec}
     if isinstance(part.value, RunList | RealOrComplex):
         return _as_formatted(_whole(tracer, part.value, containers), part)
     if isinstance(part.value, RunTable):
