@@ -1,4 +1,4 @@
-"""Objects with ``__next__``, and generators that loops and branches of the run read in parts."""
+"""Objects with ``__next__``, which loops and branches of the run read in parts."""
 
 # ruff: noqa: B007
 
@@ -133,24 +133,6 @@ class Bag:
         return self.items == o.items
 
 
-def zips_what_changes(x):
-    def steps():
-        for i in range(3):
-            x[0] += 1
-            yield x[i]
-
-    total = 0.0
-    for a, b in zip(steps(), range(3), strict=False):
-        total += a * b
-        x[1] = 0.0
-    return total
-
-
-def reads_a_generator_twice(x):
-    twice = (v * 2 for v in x)
-    return sum(twice) + sum(twice)
-
-
 def yields_by_values(x):
     def positive():
         for value in x:
@@ -161,8 +143,6 @@ def yields_by_values(x):
 
 
 PROGRAMS = [
-    zips_what_changes,
-    reads_a_generator_twice,
     yields_by_values,
     next_in_loop,
     next_in_branch,

@@ -29,9 +29,7 @@ class Context(Protocol):
     fixes_numbers: bool
     bodies: dict[tuple[ast.FunctionDef, tuple[str, ...]], list[ast.stmt]]
     known_calls: dict[tuple[Any, ...], Any]
-    stepped: dict[tuple[ast.FunctionDef, int], Any]
     inlined: dict[ast.For, Any]
-    as_loops: dict[tuple[Any, ...], ast.FunctionDef]
     inner_calls: int
     computed_with: ast.expr | None
     streams: dict[str, Any]

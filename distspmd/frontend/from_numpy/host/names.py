@@ -34,12 +34,17 @@ def bound_in(statements: Sequence[ast.AST]) -> set[str]:
         if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
             found.add(part.id)
         elif isinstance(part, ast.FunctionDef | ast.ClassDef):
-            found.add(part.name)
+            found |= {part.name} | _shared_by(part)
         elif isinstance(part, ast.Import | ast.ImportFrom):
             found |= {a.asname or a.name.split(".")[0] for a in part.names}
         elif isinstance(part, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and part.name:
             found.add(part.name)
     return found - _of_comprehensions(statements)
+
+
+def _shared_by(node: ast.AST) -> set[str]:
+    """Names of variables that a function in a program shares with the one around, and may bind."""
+    return {n for part in ast.walk(node) if isinstance(part, ast.Nonlocal) for n in part.names}
 
 
 def _of_comprehensions(statements: Sequence[ast.AST]) -> set[str]:
@@ -75,6 +80,11 @@ def locals_of(node: ast.FunctionDef) -> set[str]:
     return parameters_of(node) | (bound_in(node.body) - declared)
 
 
+def shared_with_outer(node: ast.FunctionDef) -> set[str]:
+    """Names of variables of the functions around that a function binds."""
+    return {n for p in within(node.body) if isinstance(p, ast.Nonlocal) for n in p.names}
+
+
 def loads(node: ast.AST, bound: frozenset[str] = frozenset()) -> set[str]:
     """Names of variables that a part of a program reads, of functions in it those from outside."""
     if isinstance(node, ast.Name):
@@ -87,7 +97,10 @@ def loads(node: ast.AST, bound: frozenset[str] = frozenset()) -> set[str]:
         found |= {node.target.id} - bound
     if isinstance(node, ast.FunctionDef | ast.Lambda):
         body = node.body if isinstance(node, ast.FunctionDef) else [node.body]
-        inner = bound | parameters_of(node) | (bound_in(body) if isinstance(body, list) else set())
+        inner = bound | parameters_of(node) | (bound_in(body) - _shared_by(node))
+        if isinstance(node, ast.FunctionDef):
+            inner |= {node.name}  # it sees itself
+            found |= _shared_by(node) - bound
         outside = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
         outside += getattr(node, "decorator_list", [])
         return found.union(

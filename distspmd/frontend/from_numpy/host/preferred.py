@@ -13,8 +13,6 @@ PREFERRED: dict[str, str] = {
     "deque": "a deque whose elements the run decides",
     "pop": "a list of the run that loses elements, or gets some before its end",
     "letters": "a text of which the run decides the letters",
-    "generator": "a generator that the run takes elements of",
-    "recursion": "calls of a function by itself, as often as the run decides",
 }
 """By names: what it is, in words."""
 

@@ -30,10 +30,7 @@ from distspmd.frontend.from_numpy.host.regions import (
     function_of,
 )
 from distspmd.frontend.from_numpy.kinds.reading_again import ReadProgramAgain
-from distspmd.frontend.from_numpy.kinds.variables import Undecided
-from distspmd.frontend.from_numpy.lists.run_lists import RunList
 from distspmd.frontend.from_numpy.numpy.asking import Question
-from distspmd.frontend.from_numpy.reader.frames import Closure
 from distspmd.frontend.from_numpy.reader.registry import expression
 from distspmd.frontend.tensor_ir.whole_numbers import symbol
 from distspmd.runtime.host import host_regions
@@ -106,6 +103,11 @@ class NeedsTrial(ReadProgramAgain):
         self.file, self.region, self.name, self.message = file, region, name, message
 
 
+def _is_of_reader(value: Any) -> bool:
+    """Whether a value stands for one of the program, such as a generator, and Python has none."""
+    return type(value).__module__.startswith(f"{__name__.rpartition('.host.')[0]}.")
+
+
 # -- the call -------------------------------------------------------------------------------------
 
 
@@ -123,7 +125,7 @@ def _call_region(run: Context, node: RegionCall) -> Any:
     if tracer.parallel or tracer.own:
         tracer.refuse(f"Python would run {lines} in a parallel map: write range for the map")
     _check_work(run, region, lines)
-    return _RegionQuestion(run, region, lines).call()
+    return _RegionQuestion(run, node, lines).call()
 
 
 def _check_work(run: Context, region: Region, lines: str) -> None:
@@ -143,15 +145,16 @@ def _check_work(run: Context, region: Region, lines: str) -> None:
 class _RegionQuestion(Question):
     """A call of a region that is being made, and the tensors that it takes."""
 
-    def __init__(self, run: Context, region: Region, lines: str) -> None:
+    def __init__(self, run: Context, node: RegionCall, lines: str) -> None:
         super().__init__(run)
-        self.region, self.lines = region, lines
+        self.region, self.inputs, self.lines = node.region, node.inputs, lines
         self.frame = run.tracer.frames[-1]
         self.changed: list[tuple[int, View]] = []
 
     def call(self) -> Any:
         run, region = self.run, self.region
-        given = [self._input(place, name) for place, name in enumerate(region.inputs)]
+        named = zip(region.inputs, self.inputs, strict=True)
+        given = [self._input(n, name, read) for n, (name, read) in enumerate(named)]
         results = [self._type_of(name) for name in region.results]
         kept = [
             self._name_of(name) if result.is_object else _plan(result)
@@ -197,14 +200,14 @@ class _RegionQuestion(Question):
 
     # -- inputs ---------------------------------------------------------------------------------
 
-    def _input(self, place: int, name: str) -> Any:
+    def _input(self, place: int, name: str, read: ast.expr) -> Any:
         run, region = self.run, self.region
         value = run.variables.get(name)
         if isinstance(value, OfPython):
             return {"kept": value.name}
         if name in run.variables and is_object(value) and name in region.objects:
             self._check_own(name)
-        value = run.whatever(ast.copy_location(ast.Name(name, ast.Load()), run.tracer.node))
+        value = run.whatever(ast.fix_missing_locations(ast.copy_location(read, run.tracer.node)))
         if isinstance(value, View) and value.ndim and name in region.arrays:
             self.changed.append((place, value))
             self.data.append(value)
@@ -239,7 +242,7 @@ class _RegionQuestion(Question):
             return {type(value).__name__: [self._tree(name, v) for v in value]}
         if type(value) is dict and all(type(k) in _KNOWN for k in value):
             return {"dict": [[k, self._tree(name, v)] for k, v in value.items()]}
-        if isinstance(value, RunList | Closure | Undecided) or has_data(value):
+        if _is_of_reader(value) or has_data(value):
             self._become_object(name)
             self._refuse(f"Python runs {self.lines} and needs {name!r} there, which it cannot get")
         try:

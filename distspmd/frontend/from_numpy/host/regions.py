@@ -120,7 +120,12 @@ class RegionCall(ast.expr):
     def __init__(self, region: Region) -> None:
         super().__init__()
         self.region = region
-        self.inputs = [ast.Name(name, ast.Load()) for name in region.inputs]
+        self.inputs: list[ast.expr] = [ast.Name(name, ast.Load()) for name in region.inputs]
+
+    def __deepcopy__(self, memo: Any) -> RegionCall:
+        made = RegionCall(self.region)
+        made.inputs = copy.deepcopy(self.inputs, memo)
+        return ast.copy_location(made, self)
 
 
 @dataclass
@@ -151,7 +156,7 @@ def with_regions(node: ast.FunctionDef, hosted: Hosted, outside: Outside) -> ast
     Raises:
         CannotHost: Python cannot run what it has to run, without the rest.
     """
-    if not _marked(node, hosted.marks):
+    if _is_generator(node) or not _marked(node, hosted.marks):
         return node
     return _Function(node, hosted, outside, set()).rewritten()
 
@@ -190,7 +195,7 @@ class _Function:
     ) -> None:
         self.node, self.hosted, self.outside = node, hosted, outside
         self.marked = _marked(node, hosted.marks)
-        self.own = names.locals_of(node)
+        self.own, self.shared = names.locals_of(node), names.shared_with_outer(node)
         self.locals = self.own | set(around)
         self.kinds = hosted.kinds.setdefault(node.lineno, Kinds())
         self.kinds.infer(node.body, outside)
@@ -242,6 +247,8 @@ class _Function:
 
     def _statement(self, node: ast.stmt) -> list[ast.stmt]:
         if isinstance(node, ast.FunctionDef) and not self._is_passed(node):
+            if _is_generator(node):
+                return [node]
             around = self.locals
             return [_Function(node, self.hosted, self.outside, around).rewritten()]
         if not self._works(node):
@@ -344,7 +351,9 @@ class _Function:
         return found
 
     def _is_bridge(self, node: ast.stmt) -> bool:
-        is_plain = not isinstance(node, ast.FunctionDef | ast.Import | ast.ImportFrom)
+        is_plain = not isinstance(
+            node, ast.FunctionDef | ast.Import | ast.ImportFrom | ast.Nonlocal
+        )
         return is_plain and not _is_made(node) and not self._works(node)
 
     # -- regions --------------------------------------------------------------------------------
@@ -390,8 +399,8 @@ class _Function:
 
     def _of(self, parts: list[ast.stmt], is_loop: bool) -> Region:
         """The region of statements."""
-        if any(isinstance(p, ast.Yield | ast.YieldFrom | ast.Await) for p in _inside(parts)):
-            raise CannotHost("it is a generator")
+        if any(isinstance(p, ast.Nonlocal) for p in _inside(parts)):
+            raise CannotHost("it says of variables that they are those of the function around")
         if any(map(is_parallel, _inside(parts))):
             raise CannotHost("it has a parallel map")
         if found := next(filter(None, map(_sees_variables, _inside(parts))), ""):
@@ -403,8 +412,9 @@ class _Function:
         parts = self._with_functions(parts)
         done: set[str] = set()
         inputs = names.exposed(parts, done) & self.locals
-        bound = names.bound_in(parts) & self.own
+        bound = names.bound_in(parts) & (self.own | self.shared)
         others = self._read_outside(own)  # functions that are taken along stand before others
+        others |= self.shared
         outputs = {
             n for n in bound if n in others or n.startswith(TESTED) or (is_loop and n in inputs)
         }
@@ -588,6 +598,11 @@ def _always_returns(node: ast.stmt) -> bool:
     if isinstance(node, ast.With):
         return _always_returns(node.body[-1])
     return isinstance(node, ast.Return | ast.Raise)
+
+
+def _is_generator(node: ast.FunctionDef) -> bool:
+    """Whether a function is a generator, of which Python runs all or nothing."""
+    return any(isinstance(p, ast.Yield | ast.YieldFrom) for p in names.within(node.body))
 
 
 def _has_taken(node: ast.stmt) -> bool:

@@ -17,7 +17,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import CodeType, FrameType
+from types import CodeType, FrameType, GeneratorType
 from typing import Any
 
 import numpy as np
@@ -175,10 +175,12 @@ class _Lines:
 
 
 def _value_of(text: str, frame: FrameType) -> Any:
-    """What an expression gives of copies of the variables that it names."""
+    """What an expression gives of copies of the variables that it names; generators have none."""
     code = compile(text, "<part>", "eval")
     named = {name: frame.f_locals[name] for name in code.co_names if name in frame.f_locals}
-    return eval(code, frame.f_globals, copy.deepcopy(named))
+    generators = {name: v for name, v in named.items() if isinstance(v, GeneratorType)}
+    others = {name: v for name, v in named.items() if name not in generators}
+    return eval(code, frame.f_globals, {**copy.deepcopy(others), **generators})
 
 
 # -- effects --------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -91,6 +91,37 @@ def all_of(values: Any) -> bool:
             found = False
             break
     return found
+
+
+def each_next(values: Any) -> Iterator[Any]:
+    """The values of an object with a method ``__next__``."""
+    while True:
+        try:
+            value = values.__next__()
+        except StopIteration:
+            return
+        yield value
+
+
+def each_place(values: Any) -> Iterator[Any]:
+    """The values of an object with a method ``__getitem__`` alone."""
+    place = 0
+    while True:
+        try:
+            value = values[place]
+        except IndexError:
+            return
+        yield value
+        place += 1
+
+
+def next_or(values: Any, default: Any) -> Any:
+    """``next(values, default)`` of an object with a method ``__next__``."""
+    try:
+        value = values.__next__()
+    except StopIteration:
+        value = default
+    return value
 
 
 class ElementsInTurn:

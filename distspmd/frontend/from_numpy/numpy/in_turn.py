@@ -15,10 +15,10 @@ from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds.variables import Saved
 from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.numpy.registry import function
-from distspmd.frontend.from_numpy.reader import generators, stepped
+from distspmd.frontend.from_numpy.reader import generators
 from distspmd.frontend.from_numpy.reader.generators import Generator
 from distspmd.frontend.from_numpy.reader.mutation import Around, is_outside, watched
-from distspmd.frontend.from_numpy.reader.objects import class_of, is_own
+from distspmd.frontend.from_numpy.reader.objects import class_of, is_own, required
 from distspmd.frontend.from_numpy.reader.ranges import Enumerated, Zipped, by_index, static_values
 from distspmd.frontend.tensor_ir.whole_numbers import same
 
@@ -45,7 +45,10 @@ def _next(run: Context, values: Any, *default: Any) -> Any:
     if isinstance(values, Generator):
         return _next_of_generator(run, values, *default)
     if is_own(values):
-        return stepped.next_of(run, values, *default)
+        if default:
+            given = {"values": values, "default": default[0]}
+            return run.run_function(iteration.next_or, given)
+        return required(run, "next", next, values)
     if not isinstance(values, Iterator):
         run.tracer.fail(TypeError(f"{told(values)} is not an iterator"))
     if is_outside(run, values):
@@ -56,10 +59,6 @@ def _next(run: Context, values: Any, *default: Any) -> Any:
 def _next_of_generator(run: Context, values: Generator, *default: Any) -> Any:
     """The next value of a generator; of one without a name the first that the run finds."""
     named = any(v is values for frame in run.tracer.frames for v in frame.variables.values())
-    if named and run.tracer.inner == values.inner:
-        steps = stepped.as_steps(run, values)
-        if steps is not None:
-            return stepped.next_of(run, steps, *default)
     if named or values.has_begun or values.rest is not None:
         return generators.take_next(run, values, *default)
     saved = Saved.of(run)
@@ -79,10 +78,7 @@ def _zip(run: Context, *values: Any, strict: bool = False) -> Any:
         values = tuple(_listed(run, each) if _gives_in_turn(each) else each for each in values)
         _check_lengths(run, values)
     elif any(map(_gives_in_turn, values)):
-        counted = [(len(v), None) if type(v) in (list, tuple) else by_index(run, v) for v in values]
-        found = stepped.beside(run, values, counted)
-        if found is not None:
-            return found
+        generators.in_parts(run)
     return Zipped(values)
 
 

@@ -18,10 +18,9 @@ from distspmd.frontend.from_numpy.arrays.choosing import as_arrays
 from distspmd.frontend.from_numpy.arrays.values import Tensor
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import iteration
-from distspmd.frontend.from_numpy.library import steps as library
 from distspmd.frontend.from_numpy.lists.run_lists import RunList
 from distspmd.frontend.from_numpy.numpy.registry import function
-from distspmd.frontend.from_numpy.reader import generators, stepped
+from distspmd.frontend.from_numpy.reader import generators
 from distspmd.frontend.from_numpy.reader.generators import Generator
 from distspmd.frontend.from_numpy.reader.operators import compared
 from distspmd.frontend.from_numpy.reader.ranges import Zipped, static_values
@@ -110,25 +109,14 @@ def _starmap(run: Context, called: Any, iterable: Any) -> Any:
 def _islice(run: Context, iterable: Any, *ends: Any) -> Any:
     if isinstance(iterable, Tensor | list | tuple | RunList):
         return run.part_of(iterable, slice(*ends))
-    steps = stepped.as_steps(run, iterable)
-    if steps is not None:
-        return _sliced(run, steps, slice(*ends))
+    _check_whole(run, iterable)
     return _iterator(run, list(itertools.islice(static_values(run, iterable), *ends)))
 
 
-def _sliced(run: Context, steps: Any, part: slice) -> Any:
-    """Some of the next values of a generator."""
-    given = {"steps": steps, "start": part.start or 0, "step": part.step or 1}
-    if part.stop is None:
-        return run.run_function(library.sliced_on, given)
-    return run.run_function(library.sliced, {**given, "stop": part.stop})
-
-
-@function(itertools.cycle)
-def _cycle(run: Context, iterable: Any) -> Any:
-    if not isinstance(iterable, Tensor | list | tuple | RunList):
-        iterable = list(static_values(run, iterable))
-    return run.run_function(library.cycled, {"values": iterable})
+def _check_whole(run: Context, values: Any) -> None:
+    """Leave generators, which may have no end, to Python."""
+    if isinstance(values, Generator) and values.rest is None:
+        generators.in_parts(run)
 
 
 @function(itertools.groupby)
@@ -148,9 +136,7 @@ def _groupby(run: Context, iterable: Any, key: Any = None) -> Any:
 
 def _while(*, takes: bool) -> Any:
     def call(run: Context, predicate: Any, iterable: Any) -> Any:
-        if takes and (isinstance(iterable, Generator) or stepped.is_steps(iterable)):
-            given = {"predicate": predicate, "values": iterable}
-            return run.run_function(library.taken_while, given)
+        _check_whole(run, iterable)
         every = list(static_values(run, iterable))
         first = len(every)
         for place, value in enumerate(every):

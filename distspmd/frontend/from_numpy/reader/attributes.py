@@ -17,7 +17,7 @@ from distspmd.frontend.from_numpy.arrays.values import Tensor, View
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.lists import lists
 from distspmd.frontend.from_numpy.lists.run_lists import RunList
-from distspmd.frontend.from_numpy.reader import objects, own_arrays, python_errors, stepped
+from distspmd.frontend.from_numpy.reader import objects, own_arrays, python_errors
 from distspmd.frontend.from_numpy.reader.calls import Method
 from distspmd.frontend.from_numpy.reader.mutation import before_change, may_change
 
@@ -77,7 +77,7 @@ def assign(run: Context, target: ast.Attribute, value: Any) -> None:
             tracer.refuse(f"an assignment to the attribute {name!r} of what is no stored array")
         _set_part(run, array, name, tracer.tensor(value))
     elif objects.is_own(base):
-        objects.set_attribute(run, base, name, stepped.as_steps(run, value) or value)
+        objects.set_attribute(run, base, name, value)
     elif objects.is_closure(base) and not (has_data(value) or tracer.inner):
         vars(base)[name] = value
     else:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator
+from typing import TypeVar
 
 from distspmd.frontend.from_numpy.library.shared import Cells
 from distspmd.frontend.from_numpy.reader.bindings import own_variables
@@ -18,10 +19,11 @@ from distspmd.frontend.from_numpy.reader.bindings import own_variables
 _INNER = ast.FunctionDef | ast.Lambda
 
 
-def with_cells(function: ast.FunctionDef | None) -> ast.FunctionDef | None:
+_Function = TypeVar("_Function", bound=ast.FunctionDef | ast.Lambda)
+
+
+def with_cells(function: _Function) -> _Function:
     """A function whose variables that inner functions bind are attributes; it, if it has none."""
-    if function is None:
-        return None
     parts = list(ast.walk(function))
     has_others = any(isinstance(part, ast.ClassDef | ast.AsyncFunctionDef) for part in parts)
     if has_others or not any(isinstance(part, ast.Nonlocal) for part in parts):

@@ -8,17 +8,18 @@ from contextlib import contextmanager
 from typing import Any
 
 from distspmd.frontend.from_numpy.arrays.kinds import has_data
-from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll
+from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds.variables import Saved
 from distspmd.frontend.from_numpy.lists import list_changes, lists
 from distspmd.frontend.from_numpy.lists.known_keys import OF_RUN
 from distspmd.frontend.from_numpy.lists.run_lists import DecidedByRun, site_of
-from distspmd.frontend.from_numpy.reader import operators, stepped
+from distspmd.frontend.from_numpy.reader import operators
+from distspmd.frontend.from_numpy.reader.generators import Generator
 from distspmd.frontend.from_numpy.reader.jumps import StoppedFor
 from distspmd.frontend.from_numpy.reader.mutation import Around, watched
-from distspmd.frontend.from_numpy.reader.ranges import by_index, static_values
+from distspmd.frontend.from_numpy.reader.ranges import Enumerated, by_index, static_values
 from distspmd.frontend.from_numpy.reader.registry import expression
 
 
@@ -44,8 +45,9 @@ def _values(run: Context, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -
                 found.append(value)
         if isinstance(node, ast.SetComp):
             found = list_changes.as_set(run, found) if has_data(found) else set(found)
-    except _OfRun:
-        if site not in run.tracer.known_lists:
+    except _OfRun as why:
+        is_list = isinstance(why, _OfGenerator) and not isinstance(node, ast.SetComp)
+        if site not in run.tracer.known_lists and not is_list:
             raise DecidedByRun(site) from None
         saved.restore(run)
         found = _by_loops(run, node, site)
@@ -88,11 +90,20 @@ class _OfRun(Exception):
     """The run decides how many values a comprehension has."""
 
 
+class _OfGenerator(_OfRun):
+    """A comprehension is over a generator, whose steps are between its own."""
+
+
 def _by_loops(run: Context, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, site: Any) -> Any:
-    """A comprehension whose length the run decides: loops that add to an empty list."""
+    """A comprehension over a generator, or of a length that the run decides, as loops."""
     is_set = isinstance(node, ast.SetComp)
     name = _name_of(node)
-    run.variables[name] = lists.made_of(run, site, set if is_set else list, [])
+    if site in run.tracer.known_lists:
+        run.variables[name] = lists.made_of(run, site, set if is_set else list, [])
+    else:
+        first: list[Any] = []
+        run.variables[name] = first
+        run.tracer.born[id(first)] = first, site
     add = ast.Attribute(ast.Name(name, ast.Load()), "add" if is_set else "append", ast.Load())
     _run_loops(run, node, ast.Expr(ast.Call(add, [node.elt], [])))
     return run.variables.pop(name)
@@ -161,10 +172,15 @@ def _generated(run: Context, generators: Sequence[ast.comprehension]) -> Iterato
 
 
 def _known_values(run: Context, over: Any) -> Iterator[Any]:
+    each = over.values if isinstance(over, Enumerated) else over
+    is_read = isinstance(each, Generator) and each.rest is None
     try:
         yield from static_values(run, over)
-    except stepped.EndByRun:
-        raise _OfRun from None
+    except (CannotRoll, Refusal):
+        if not is_read:
+            raise
+        each.has_begun = False
+        raise _OfGenerator from None
 
 
 def _bind(run: Context, target: ast.expr, value: Any) -> None:

@@ -15,17 +15,16 @@ import itertools
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll
+from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds.variables import Saved
 from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.reader.bindings import bound_names, changed_in_place, written_into
 from distspmd.frontend.from_numpy.reader.frames import Frame, Origin, Yielded
-from distspmd.frontend.from_numpy.reader.generator_states import FIRST
 from distspmd.frontend.from_numpy.reader.jumps import Given, StoppedFor, without_jumps
 from distspmd.frontend.from_numpy.reader.mutation import Around, watched
 
@@ -34,6 +33,9 @@ MOST = 10_240
 
 AT_ONCE: frozenset[Any] = frozenset([list, tuple, set, frozenset, sorted, sum, min, max, dict])
 """Functions that read a generator to its end before they do anything else."""
+
+FIRST = "__first"
+"""What the first ``for`` of an expression runs over, which is read where that is made."""
 
 OF_LOOP = "__of_loop"
 """Before the names of the flags that end the loop, in the body of the generator."""
@@ -88,7 +90,9 @@ class Generator:
         if run.tracer.inner != self.inner:
             raise CannotRoll("a generator that was made outside of it is read in it")
         if self.has_begun:
-            run.tracer.refuse("a generator that was read before; make another one, or a list")
+            run.tracer.refuse(
+                "a generator that was read before is not covered: make another one, or a list"
+            )
         self.has_begun = True
 
 
@@ -218,8 +222,8 @@ def give(run: Context, value: Any) -> None:
     if not yielded.at_once and not (_is_plain(value) and yielded.has_only_given(tracer.block)):
         tracer.refuse(
             "a generator that computes with arrays, or gives others than known numbers and texts, "
-            "in something else than 'for', 'enumerate', 'list', 'sum' and their like: its steps "
-            "would not be between those of the program. Make a list of it before"
+            "in something else than 'for', 'enumerate', 'list', 'sum' and their like is not "
+            "covered: its steps would not be between those of the program. Make a list of it before"
         )
     yielded.values.append(value)
 
@@ -230,12 +234,32 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float | complex | str | slice)
 
 
+def in_parts(run: Context) -> NoReturn:
+    """Leave a generator to Python of which the program reads a part at a time.
+
+    Raises:
+        Refusal: that is not compiled.
+    """
+    run.tracer.refuse(
+        "a generator that is read in parts is not covered: write a loop over it, or make a list "
+        "of it before"
+    )
+
+
 def take_next(run: Context, generator: Generator, *default: Any) -> Any:
-    """``next(generator)``, of values that are known and plain."""
+    """``next(generator)``, of values that are known and plain.
+
+    Raises:
+        CannotRoll: the generator was made outside of what reads it.
+        Refusal: its values are no such ones.
+    """
     if run.tracer.inner != generator.inner:
         raise CannotRoll("a generator that was made outside of it is read in it")
     if generator.rest is None:
-        values = collect(run, generator)
+        try:
+            values = collect(run, generator)
+        except (CannotRoll, Refusal):
+            in_parts(run)
         generator.rest, generator.has_begun = iter(values), False
     try:
         return next(generator.rest, *default)

@@ -42,10 +42,10 @@ from distspmd.frontend.from_numpy.lists.unknown_elements import look_into
 from distspmd.frontend.from_numpy.reader import (
     attributes,
     generators,
+    kept_iterators,
     objects,
     own_arrays,
     python_errors,
-    stepped,
 )
 from distspmd.frontend.from_numpy.reader.bindings import (
     changed_in_place,
@@ -55,6 +55,7 @@ from distspmd.frontend.from_numpy.reader.bindings import (
     yields,
 )
 from distspmd.frontend.from_numpy.reader.calls import call
+from distspmd.frontend.from_numpy.reader.cells import with_cells
 from distspmd.frontend.from_numpy.reader.conditions import decided
 from distspmd.frontend.from_numpy.reader.expressions import part_of
 from distspmd.frontend.from_numpy.reader.frames import Frame
@@ -110,9 +111,7 @@ class Interpreter:
         self.bodies: dict[tuple[ast.FunctionDef, tuple[str, ...]], list[ast.stmt]] = {}
         self.known_calls: dict[tuple[Any, ...], Any] = {}
         self.sources: dict[Any, tuple[Any, list[str], int, str]] = {}
-        self.stepped: dict[tuple[ast.FunctionDef, int], Any] = {}
         self.inlined: dict[ast.For, Any] = {}
-        self.as_loops: dict[tuple[Any, ...], ast.FunctionDef] = {}
         self.inner_calls = 0
         self.computed_with: ast.expr | None = None
         self.streams: dict[str, Any] = {}
@@ -138,7 +137,7 @@ class Interpreter:
             frame.called_at = self.tracer.node
             return self.run_body(node, frame)
         count_inner_call(self, function, file, first)
-        node = hosted_source(self, function, node, file)
+        node = with_cells(hosted_source(self, function, node, file))
         frame = Frame({**without_locals(node, known), **arguments}, file, first, lines)
         frame.outside = known
         frame.receiver = next(iter(arguments.values()), None)
@@ -335,8 +334,8 @@ class Interpreter:
         tracer = self.tracer
         if isinstance(value, list | dict | tuple):
             return self.settled_parts(value)
-        if isinstance(value, stepped.KEPT):
-            return stepped.kept(self, name, value)
+        if isinstance(value, kept_iterators.KEPT):
+            return kept_iterators.kept(self, name, value)
         if not isinstance(value, Tensor) or isinstance(value, View):
             return value
         if isinstance(value, RealOrComplex):

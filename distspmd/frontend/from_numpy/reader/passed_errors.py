@@ -11,16 +11,16 @@ import ast
 
 import numpy as np
 
-from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.kinds.last_values import names_read
-from distspmd.frontend.from_numpy.kinds.variables import Saved
-from distspmd.frontend.from_numpy.lists.list_rooms import settle
 from distspmd.frontend.from_numpy.reader.frames import Frame, Handlers
 from distspmd.frontend.from_numpy.reader.jumps import error_of, may_raise, without_jumps
-from distspmd.frontend.from_numpy.reader.mutation import Around, watched
-from distspmd.frontend.from_numpy.reader.stacked_calls import calls_itself
-from distspmd.frontend.from_numpy.reader.tail_calls import AsLoop, check_end, written
+
+DEEPEST = 60
+"""Functions that are read within each other, at most."""
+
+
+DEEPEST_BY_RUN = 10
+"""Calls by a function of itself that are read, where the run decides whether they are the last."""
 
 
 def read_body(run: Context, node: ast.FunctionDef, caller: Frame | None) -> None:
@@ -31,39 +31,7 @@ def read_body(run: Context, node: ast.FunctionDef, caller: Frame | None) -> None
         node: the function.
         caller: the frame of the call; None for the program itself.
     """
-    check_end(run, node)
-    frame = run.tracer.frames[-1]
-    if not calls_itself(node):
-        _read(run, node, caller)
-        return
-    before = Saved.of(run)
-    try:
-        with watched(run.tracer, Around.BRANCH):
-            _read(run, node, caller)
-    except AsLoop as found:
-        if found.frame is not frame:
-            raise
-        before.restore(run)
-        _read_as_loop(run, node, caller, before)
-
-
-def _read_as_loop(run: Context, node: ast.FunctionDef, caller: Frame | None, before: Saved) -> None:
-    """Read a function as a loop; with its calls written out where it cannot be one."""
-    try:
-        with watched(run.tracer, Around.BRANCH):
-            _read(run, node, caller)
-    except (CannotRoll, Refusal):
-        if settle(run.tracer):  # the next reading knows more of the lists
-            raise
-        before.restore(run)
-        run.as_loops[run.tracer.frames[-1].place] = node
-        _read(run, node, caller)
-
-
-def _read(run: Context, node: ast.FunctionDef, caller: Frame | None) -> None:
-    made = written(run, node)
-    own = run.tracer.frames[-1]
-    own.body, own.reads = made.body, names_read(made)
+    _check_depth(run, node)
     handlers = _handlers(run, caller) if caller is not None and may_raise(node) else None
     if caller is None or handlers is None:
         run.block(_body(run, node, ()))
@@ -84,6 +52,28 @@ def _read(run: Context, node: ast.FunctionDef, caller: Frame | None) -> None:
         caller.variables[error_of(flag)] = frame.variables.get(error_of(passed))
 
 
+def _check_depth(run: Context, node: ast.FunctionDef) -> None:
+    """Leave calls without an end that is known to Python.
+
+    Raises:
+        Refusal: too many functions call each other.
+    """
+    *outer, own = run.tracer.frames
+    if len(outer) > DEEPEST:
+        run.tracer.refuse(
+            f"functions that call each other more than {DEEPEST} times deep, as far as is known "
+            "before the run; write a loop"
+        )
+    own.name, own.inner = node.name, run.tracer.inner
+    own.place = (own.file, node.lineno, node.name)
+    same = [frame.inner for frame in outer if frame.place == own.place]
+    if len(same) >= DEEPEST_BY_RUN and same[0] != own.inner:
+        run.tracer.refuse(
+            f"{node.name!r}, which calls itself as often as the run decides, is not covered: "
+            "write a loop"
+        )
+
+
 def _handlers(run: Context, caller: Frame) -> Handlers | None:
     """All handlers around a call, the innermost ones first; None where its errors are refused."""
     every = [h for h in reversed(caller.attempts) if h.flags]
@@ -101,7 +91,6 @@ def _handlers(run: Context, caller: Frame) -> Handlers | None:
 
 def _body(run: Context, node: ast.FunctionDef, caught: tuple[str, ...]) -> list[ast.stmt]:
     """The statements of a function, without jumps."""
-    node = written(run, node)
     if (node, caught) not in run.bodies:
         run.bodies[node, caught] = without_jumps(node, caught=caught)
     return run.bodies[node, caught]

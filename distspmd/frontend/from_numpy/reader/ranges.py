@@ -26,6 +26,7 @@ from distspmd.frontend.from_numpy.arrays.values import (
     whole_expression,
 )
 from distspmd.frontend.from_numpy.context import Context
+from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.lists.lists import values_of
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, RunTable
 from distspmd.frontend.from_numpy.lists.tables_of_lists import rows_of
@@ -207,10 +208,9 @@ def _progression(tracer: Tracer, values: Tensor) -> Callable[[Whole], Any] | Non
 
 def iterator_over(run: Context, value: Any) -> Any:
     """What a loop goes through over an object that gives one value after the other."""
-    from distspmd.frontend.from_numpy.library import steps as library
 
     kind = objects.class_of(value)
-    each = library.each_next if hasattr(kind, "__next__") else library.each_place
+    each = iteration.each_next if hasattr(kind, "__next__") else iteration.each_place
     return run.run_function(each, {"values": value})
 
 
@@ -244,7 +244,7 @@ def static_values(interpreter: Context, over: Any) -> Iterator[Any]:
             tracer.refuse(f"a number of values that is not known: {length}")
         yield from map(value_of, range(max(0, length)))  # type: ignore[arg-type]
     elif isinstance(over, Generator | Iterator):
-        yield from _given(interpreter, over)
+        yield from collect(interpreter, over)
     elif isinstance(over, RunTable):
         yield from rows_of(interpreter, over)
     else:
@@ -252,16 +252,6 @@ def static_values(interpreter: Context, over: Any) -> Iterator[Any]:
             yield from over
         except TypeError as problem:
             tracer.fail(problem)
-
-
-def _given(interpreter: Context, over: Generator | Iterator[Any]) -> Iterator[Any]:
-    """The values of an iterator: of a generator each where it is asked for."""
-    from distspmd.frontend.from_numpy.reader import stepped
-
-    steps = stepped.as_steps(interpreter, over)
-    yield from (
-        collect(interpreter, over) if steps is None else stepped.values_of(interpreter, steps)
-    )
 
 
 def _static_places(interpreter: Context, over: Places) -> Iterator[Any]:

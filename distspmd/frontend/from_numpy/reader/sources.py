@@ -9,7 +9,6 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.reader.cells import with_cells
 
 
 def read_source(function: Any) -> tuple[ast.FunctionDef | ast.Lambda | None, list[str], int]:
@@ -28,7 +27,7 @@ def read_source(function: Any) -> tuple[ast.FunctionDef | ast.Lambda | None, lis
     node = _function_in("".join(["if True:\n" if is_inner else "", *lines]), code.co_name)
     if node is not None:
         ast.increment_lineno(node, first - 1 - is_inner)
-    return with_cells(_with_private_names(node, function)), lines, first
+    return _with_private_names(node, function), lines, first
 
 
 _Node = TypeVar("_Node", bound="ast.FunctionDef | ast.Lambda | None")
