@@ -418,15 +418,17 @@ def _choose_alike(tensors: Sequence[Tensor]) -> bool:
     masks = [t.mask for t in tensors if t.mask is not None]
     if not masks:
         return True
-    rank = max(t.ndim for t in tensors)
-    if any(not same_mask(masks[0], m) for m in masks[1:]) or any(
-        t.mask is None
-        and t.ndim > 0
-        and not (masks[0].ndim == 1 and rank > 1 and (t.ndim < rank or is_one(t.shape[0])))
-        for t in tensors
-    ):
-        return False
-    return masks[0].ndim == rank or all(t.mask is None or t.ndim == rank for t in tensors)
+    rank = max(t.ndim for t in tensors if t.mask is not None)
+    rest = rank - masks[0].ndim  # dimensions of a row
+    return (
+        all(same_mask(masks[0], m) for m in masks[1:])
+        and all(t.ndim == rank for t in tensors if t.mask is not None)
+        and all(
+            t.ndim <= rest or (t.ndim == rest + 1 and is_one(t.shape[0]))
+            for t in tensors
+            if t.mask is None
+        )
+    )
 
 
 def same_mask(a: Tensor | None, b: Tensor | None) -> bool:

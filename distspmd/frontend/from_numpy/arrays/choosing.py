@@ -103,6 +103,12 @@ def chosen(tracer: Tracer, tensor: Tensor) -> Tensor:
     return read(tracer, lined, true_places(tracer, mask))
 
 
+def in_one_dimension(tracer: Tracer, tensor: Tensor) -> Tensor:
+    """A tensor of which no mask of several dimensions chooses rows: these become an array."""
+    mask = tensor.mask
+    return chosen(tracer, tensor) if mask is not None and 1 < mask.ndim < tensor.ndim else tensor
+
+
 def as_arrays(tracer: Tracer, value: Any) -> Any:
     """A value in which elements that masks choose are arrays."""
     if isinstance(value, Tensor):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
+import sympy
 
 from distspmd.expressions.ir import Expression, Load, apply, cast
 from distspmd.frontend.from_numpy.arrays.arithmetic import choose, same_mask
@@ -27,7 +28,7 @@ from distspmd.frontend.from_numpy.arrays.values import (
     number,
     whole_expression,
 )
-from distspmd.frontend.tensor_ir.statements import Container, Index, Length, Store
+from distspmd.frontend.tensor_ir.statements import Container, Index, Length, Parameter, Store
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, add, multiply, same
 
 
@@ -166,7 +167,7 @@ def _advanced(
         elif function[0] == "one":
             places.append(function[1])
         else:
-            indices = tracer.broadcast(function[1].indices, common)
+            indices = Picked(tracer.broadcast(function[1].indices, common))
             places.append((indices, begin, len(common)))
     return tuple(shape), places
 
@@ -176,7 +177,7 @@ def _gathered_index(places: Sequence[Any], index: Sequence[Index]) -> tuple[Inde
     for place in places:
         if isinstance(place, tuple):
             indices, begin, count = place
-            result.append(indices.element(tuple(index[begin : begin + count])))
+            result.append(indices.at(tuple(index[begin : begin + count])))
         else:
             result += at([place], index)
     return tuple(result)
@@ -252,10 +253,23 @@ def _scatter_plain(
         expression = value.element(index)
     place = _gathered_index(places, index)
     store = Store(base.container, place, cast(expression, base.dtype), operation)
-    if operation is None:
+    if operation is None and not _are_apart(place, parameters):
         tracer.ordered_kernel([store], parameters, base.container.name)
     else:
         tracer.kernel([store], parameters, base.container.name)
+
+
+def _are_apart(place: Sequence[Index], parameters: Sequence[Parameter]) -> bool:
+    """Whether each iteration writes an element of its own: each parameter alone moves an index."""
+    names = {p.name for p in parameters}
+    alone = set()
+    for index in place:
+        if not isinstance(index, sympy.Basic):
+            continue
+        own = {s for s in index.free_symbols if s.name in names}
+        if len(own) == 1 and (step := sympy.diff(index, *own)).is_Integer and step:
+            alone |= {s.name for s in own}
+    return alone == names
 
 
 def _scatter_some(
@@ -334,14 +348,14 @@ def _split_mask(tracer: Tracer, base: Tensor, found: Sequence[Any]) -> tuple[Ten
 
 
 def _stays(found: Sequence[Any]) -> bool:
-    """Whether one mask chooses, of all dimensions that are left or of the first one."""
+    """Whether one mask chooses, of all dimensions that are left or of the first ones."""
     masks = [x.mask for x in found if isinstance(x, Masked)]
     if len(masks) > 1 or any(isinstance(x, Picked) for x in found):
         return False
     others = sum(
         item is None or (isinstance(item, Axis) and item.length is not None) for item in found
     )
-    return not others or (masks[0].ndim == 1 and isinstance(found[0], Masked))
+    return not others or isinstance(found[0], Masked)
 
 
 def _as_picked(tracer: Tracer, found: Sequence[Any]) -> list[Any]:

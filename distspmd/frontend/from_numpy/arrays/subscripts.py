@@ -11,6 +11,7 @@ import sympy
 
 from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.from_numpy.arrays.caught import is_taken, line_of_error
+from distspmd.frontend.from_numpy.arrays.elements import known_whole, substitute
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll
 from distspmd.frontend.from_numpy.arrays.values import (
@@ -20,6 +21,7 @@ from distspmd.frontend.from_numpy.arrays.values import (
     number,
     whole_expression,
 )
+from distspmd.frontend.from_numpy.arrays.written_values import line_of, whole_of
 from distspmd.frontend.tensor_ir.statements import Index, Length, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import (
     CheckedIndex,
@@ -51,6 +53,12 @@ class Picked:
     """A dimension that an array of indices picks from."""
 
     indices: Tensor
+
+    def at(self, index: tuple[Index, ...]) -> Index:
+        """The index that an element of the array is; one of symbols, if no data decide it."""
+        found = self.indices.element(index)
+        known = known_whole(found)
+        return found if known is None else known
 
 
 @dataclass(frozen=True)
@@ -107,7 +115,8 @@ def _parsed(tracer: Tracer, item: Any, shape: Sequence[Length]) -> Axis | Picked
                 tracer.refuse(f"a mask of {n} elements for a dimension of {own}")
         return Masked(item)
     if isinstance(item, Tensor):
-        return Picked(_indices(tracer, item, shape[0]))
+        steady = _steady(tracer, item, shape[0])
+        return Picked(_indices(tracer, item, shape[0]) if steady is None else steady)
     if isinstance(item, slice):
         return _slice(tracer, item, shape[0])
     return Axis(index_in(tracer, tracer.as_whole(item), shape[0]))
@@ -122,16 +131,67 @@ def _as_array(tracer: Tracer, item: Any) -> Any:
     ):
         tracer.refuse("a truth value as an index behind others")
     if isinstance(item, list | tuple):  # a tuple within the one in brackets is an array, too
-        return tracer.tensor(list(item) or np.array(item, dtype=np.int64))
+        line = _line(item)
+        return line or tracer.tensor(list(item) or np.array(item, dtype=np.int64))
     if isinstance(item, np.ndarray) and item.ndim:
-        return tracer.tensor(item)
+        return _line(item) or tracer.tensor(item)
     if isinstance(item, Tensor) and item.ndim == 0 and item.dtype.kind in "iu":
         return tracer.as_whole(item)
     if isinstance(item, Tensor) and item.dtype.kind not in "iub":
         tracer.refuse("arrays used as indices must be of integer (or boolean) type")
     if isinstance(item, range):
-        return tracer.tensor(item)
+        return _line(item) or tracer.tensor(item)
     return item
+
+
+def _line(numbers: Any) -> Tensor | None:
+    """Known whole numbers in steps, ``[3, 5, 7]``, by their first and their step; None of others.
+
+    So they index as slices do, of which is known where they are.
+    """
+    line = None if _has_data(numbers) else line_of(numbers)
+    if line is None:
+        return None
+    first, step = line
+
+    def element(index: tuple[Index, ...]) -> Expression:
+        (place,) = index
+        if isinstance(place, int | sympy.Basic):
+            return whole_expression(add(first, multiply(step, place)))
+        return apply("add", number(first, INT64), apply("multiply", number(step, INT64), place))
+
+    return Tensor((len(numbers),), INT64, element)
+
+
+def _has_data(numbers: Any) -> bool:
+    return isinstance(numbers, list | tuple) and not all(
+        isinstance(n, int | np.integer) and not isinstance(n, bool) for n in numbers
+    )
+
+
+def _steady(tracer: Tracer, item: Tensor, length: Length) -> Tensor | None:
+    """Indices that no data decide, and that are all inside, counted from the front; else None."""
+    if tracer.guarded or not item.ndim or tracer.is_decided_by_data(length, *item.shape):
+        return None
+    places = tuple(symbol(tracer.unique("line")) for _ in item.shape)
+    ends = {p.name: (0, subtract(n, 1)) for p, n in zip(places, item.shape, strict=True)}
+    bounds = {**tracer.bounds, **ends}
+    value = whole_of(tracer, item.element(places), bounds)
+    if value is None:
+        return None
+    if is_at_least(subtract(-1, value), 0, bounds):
+        value = add(value, length)
+    inside = value, subtract(subtract(length, 1), value)
+    if not all(is_at_least(each, 0, bounds) for each in inside):
+        return None
+
+    def element(index: tuple[Index, ...]) -> Expression:
+        by = dict(zip(places, index, strict=True))
+        if all(isinstance(i, int | sympy.Basic) for i in index):
+            return whole_expression(sympy.sympify(value).xreplace(by))
+        return substitute(whole_expression(value), by)
+
+    return Tensor(item.shape, INT64, element)
 
 
 def _dimensions(item: Any) -> int:

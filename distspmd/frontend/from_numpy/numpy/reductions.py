@@ -11,7 +11,7 @@ from dace.libraries.standard import Reduce
 from distspmd.expressions.ir import apply, cast
 from distspmd.frontend.from_numpy.arrays import indexing
 from distspmd.frontend.from_numpy.arrays.arithmetic import apply_ufunc, choose, combine, converted
-from distspmd.frontend.from_numpy.arrays.choosing import chosen
+from distspmd.frontend.from_numpy.arrays.choosing import chosen, in_one_dimension
 from distspmd.frontend.from_numpy.arrays.elements import truth_of
 from distspmd.frontend.from_numpy.arrays.half_numbers import HALF
 from distspmd.frontend.from_numpy.arrays.lengths import neutral_outside
@@ -68,6 +68,7 @@ def reduce(
         neutral = _neutral(tracer, name, tensor.dtype, initial)
         tensor = choose(tracer, condition, tensor, tracer.tensor(neutral), tensor.dtype)
     rows = None
+    tensor = in_one_dimension(tracer, tensor)
     if tensor.mask is not None:
         tensor, axis, rows = _unmasked(run, name, tensor, axis, initial)
     axes = axes_of(run, tensor, axis)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.arrays.arithmetic import apply_ufunc, choose, combine, converted
+from distspmd.frontend.from_numpy.arrays.choosing import in_one_dimension
 from distspmd.frontend.from_numpy.arrays.half_numbers import HALF
 from distspmd.frontend.from_numpy.arrays.shapes import expand_dims, reshape, size_of
 from distspmd.frontend.from_numpy.arrays.values import Tensor
@@ -21,6 +22,7 @@ from distspmd.frontend.from_numpy.numpy.registry import function
 
 def count_of(run: Context, tensor: Tensor, axis: Any, where: Any = True) -> Any:
     """How many elements are reduced: a whole number, or a tensor where a mask chooses."""
+    tensor = in_one_dimension(run.tracer, tensor)
     if tensor.mask is not None:
         axes = axes_of(run, tensor, axis)
         by_rows = tensor.mask.ndim < tensor.ndim
@@ -49,7 +51,7 @@ def mean(
 ) -> Any:
     """``np.mean``."""
     tracer = run.tracer
-    tensor = tracer.tensor(value)
+    tensor = in_one_dimension(tracer, tracer.tensor(value))
     kind = dtype_of(run, dtype, np.float64 if tensor.dtype.kind in "biu" else tensor.dtype)
     added = np.dtype(np.float32) if tensor.dtype == kind == HALF else kind
     total = reduce(run, "add", tensor, axis, keepdims=keepdims, dtype=added, where=where)
@@ -65,7 +67,7 @@ def variance(
 ) -> Tensor:
     """The variance, by the mean first."""
     tracer = run.tracer
-    tensor = tracer.tensor(value)
+    tensor = in_one_dimension(tracer, tracer.tensor(value))
     kind = dtype_of(run, dtype, np.float64 if tensor.dtype.kind in "biu" else tensor.dtype)
     tensor = converted(tracer, tensor, kind)
     if tensor.mask is not None and tensor.mask.ndim == tensor.ndim:
