@@ -23,6 +23,7 @@ from distspmd.layouts.layout import Layout
 from distspmd.lowering import Lowering, PlannedMemlet
 from distspmd.plans.row_exchange import RowExchange
 from distspmd.runtime.engine.engine import Statistics
+from distspmd.runtime.host.host_regions import KeptObjects
 
 if TYPE_CHECKING:
     from distspmd.driver.ranks import Ranks
@@ -44,7 +45,9 @@ class DrivenProgram(Program):
         self._built = built
         super().__init__(built, lowering, ranks, binding)
         form = lowering.call_form
-        plain = replace(lowering, call_form=replace(form, returned=None, fixed={}, parts={}))
+        plain = replace(
+            lowering, call_form=replace(form, returned=form.objects or None, fixed={}, parts={})
+        )
         own = None
         if self.binding is not None:
             names = sorted(self.residents.layouts), sorted(self.residents.without_memory)
@@ -131,6 +134,10 @@ class DrivenProgram(Program):
         work(self, *arguments)
         self.ranks.together(served.on_program, self.number, work, arguments)
         self.residents.passed.clear()
+
+    def take_objects(self, objects: KeptObjects) -> None:
+        """Note what the call that is being made returns of objects of Python."""
+        self._objects = objects
 
     @property
     def place(self) -> int:
@@ -338,6 +345,9 @@ class DrivenExecutable:
             else:
                 words.extend((position, *self._whole(parameter, array, back, after)))
         self._ranks.ask(words.tobytes(), self._text)
+        if program.signature.objects:
+            sent = self._ranks.together(served.take_objects, program.number)
+            program.take_objects(KeptObjects.unpacked(sent))
         for position, array in back:
             self._fetch(position, array)
         for action in after:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from distspmd.codegen.build_record import Build
 from distspmd.driver.memory import Place
+from distspmd.errors import ProgramValueError
 from distspmd.execution.program import Program
 from distspmd.execution.signature import Parameter
 from distspmd.layouts import intervals
@@ -22,6 +23,7 @@ from distspmd.layouts.layout import Layout
 from distspmd.lowering import Lowering
 from distspmd.runtime.calls.missing_result import MissingResult
 from distspmd.runtime.engine.engine import Statistics
+from distspmd.runtime.host.host_regions import KeptObjects
 from distspmd.runtime.watch.agreement import Agreement
 
 if TYPE_CHECKING:
@@ -89,6 +91,8 @@ class ServedProgram(Program):
         self.known: dict[bytes, dict[int, Any]] = {}
         self.stays: dict[int, Any] = {}
         """Tiles that stay on this rank between calls, by position."""
+        self.objects = KeptObjects().packed("")
+        """Those of Python that the last call has returned."""
         self._note_tiles()
 
     def _note_tiles(self) -> None:
@@ -107,6 +111,15 @@ class ServedProgram(Program):
                 self._executable.run(arrays)
         finally:
             self._agreement.leave(outer)
+
+    def _give_objects(self, objects: KeptObjects, error: Exception | None) -> None:
+        """Keep objects of Python for the driver, which gets them from the first rank."""
+        if self.rank == 0 and error is None and objects:
+            try:
+                self.objects = objects.packed(self.signature.program)
+            except ProgramValueError as problem:
+                error = problem
+        self._agreement.meet(self._call.tag, error)
 
     def take_tiles(self) -> None:
         """Others may have taken the place of those that stay here."""
@@ -186,6 +199,13 @@ def statistics(server: Server, number: int) -> list[Statistics]:
         )
         for counted in zip(*every, strict=True)
     ]
+
+
+def take_objects(server: Server, number: int) -> bytes:
+    """The objects of Python that the last call of a program has returned; they are forgotten."""
+    program: ServedProgram = server.programs[number]
+    found, program.objects = program.objects, KeptObjects().packed("")
+    return found
 
 
 def reset_statistics(server: Server, number: int) -> None:

@@ -20,6 +20,7 @@ from distspmd.errors import (
     ArgumentError,
     DeviceError,
     DistSPMDError,
+    ProgramValueError,
     listed,
 )
 from distspmd.execution.binding import Binding, binding_of
@@ -36,6 +37,7 @@ from distspmd.plans.row_exchange import RowExchange
 from distspmd.runtime.compilers.failures import generation_error
 from distspmd.runtime.engine.collective_resource import Closing
 from distspmd.runtime.engine.engine import Statistics
+from distspmd.runtime.host.host_regions import NO_OBJECTS, KeptObjects
 from distspmd.runtime.notices import warn
 from distspmd.runtime.watch.agreement import Agreement, Call
 
@@ -154,6 +156,8 @@ class Program(Closing):
         self.device = built.device
         """What was decided for a device, if the program runs on one."""
         self._executable = self._load(built, lowering)
+        self._objects = NO_OBJECTS
+        """Those of Python that the call that is being made returns."""
         self._first_call = FirstCall(self._agreement, self.signature)
         self.residents = self._keep()
         """What stays on the ranks between calls."""
@@ -311,7 +315,10 @@ class Program(Closing):
         results = self.signature.completed(results)
         if self.binding:
             return self.binding.returned(results)
-        return self.signature.returned(results, self._executable.handing(arrays))
+        objects, self._objects = self._objects, NO_OBJECTS
+        return self.signature.returned(
+            results, self._executable.handing(arrays), objects.__getitem__
+        )
 
     def _meet(self, error: Exception | None) -> None:
         """Come together, and give the ranks what has changed in the live memory since."""
@@ -394,7 +401,24 @@ class Program(Closing):
             MESSAGES.take_noted(self._executable.noted)
             if ANSWERS.seconds:
                 ANSWERS.tell(self.signature.program, time.perf_counter() - start)
-        self._agreement.meet(self._call.tag, MESSAGES.take_error())
+        objects = KeptObjects.of(self.signature.objects) if self.signature.objects else NO_OBJECTS
+        error = MESSAGES.take_error()
+        self._give_objects(objects, error)
+
+    def _give_objects(self, objects: KeptObjects, error: Exception | None) -> None:
+        """Give objects of Python that the first rank has kept to those that get them."""
+        is_sent = self.signature.gives_objects_to_others
+        sent = b""
+        if is_sent and self.rank == 0 and error is None:
+            try:
+                sent = objects.packed(self.signature.program)
+            except ProgramValueError as problem:
+                error = problem
+        self._agreement.meet(self._call.tag, error)
+        if is_sent:
+            sent = self._agreement.bcast(sent)
+            objects = objects if self.rank == 0 else KeptObjects.unpacked(sent)
+        self._objects = objects
 
     def _closed(self) -> ArgumentError:
         return ArgumentError(

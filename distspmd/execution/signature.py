@@ -123,6 +123,17 @@ class Signature:
         )
 
     @cached_property
+    def objects(self) -> tuple[str, ...]:
+        """Names of the objects of Python that the program may return."""
+        return tuple(dict.fromkeys(each.name for each in self.call_form.objects))
+
+    @cached_property
+    def gives_objects_to_others(self) -> bool:
+        """Whether other ranks than the first get one of these."""
+        layouts = [self.results[each.number].layout for each in self.call_form.objects]
+        return any(layout is not None and layout.ranks > 1 for layout in layouts)
+
+    @cached_property
     def is_single(self) -> bool:
         """Whether the program returns one array, not a tuple."""
         return [p.name for p in self.results] == ["__return"]
@@ -300,20 +311,24 @@ class Signature:
         ]
 
     def returned(
-        self, results: Sequence[Any], handed: Callable[[Any], Any] = lambda result: result
+        self,
+        results: Sequence[Any],
+        handed: Callable[[Any], Any] = lambda result: result,
+        objects: Callable[[str], Any] | None = None,
     ) -> Any:
         """What the caller gets for results: arrays, and numbers of NumPy; a tuple of several.
 
         Args:
             results: arrays, and what stands for those that are elsewhere.
             handed: what the caller gets for one of them.
+            objects: an object of Python that the program returns, by its name.
         """
         found = [
             result[0] if parameter.is_scalar and not isinstance(result, MissingResult) else result
             for parameter, result in zip(self.results, results, strict=True)
         ]
         if self.call_form.returned is not None:
-            return self.call_form.arrange(found, handed)
+            return self.call_form.arrange(found, handed, objects)
         found = [r if isinstance(r, MissingResult) else handed(r) for r in found]
         return found[0] if self.is_single else tuple(found)
 

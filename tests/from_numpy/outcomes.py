@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -204,7 +205,12 @@ def counts(outcomes: list[Outcome]) -> str:
 def check_same(found: Any, expected: Any) -> None:
     """Assert that two results are of the same types, with the same numbers up to their rounding."""
     assert type(found) is type(expected), (found, expected)
-    if isinstance(expected, tuple | list):
+    if isinstance(expected, dict):
+        assert [*found] == [*expected]
+        check_same([*found.values()], [*expected.values()])
+    elif isinstance(expected, set | str):
+        assert found == expected
+    elif isinstance(expected, tuple | list | deque):
         assert len(found) == len(expected)
         for one, other in zip(found, expected, strict=True):
             check_same(one, other)

@@ -101,12 +101,22 @@ def _read_for_numbers(
     except AsksForGradients:
         importlib.import_module("dace.autodiff")  # which tells DaCe's parser of gradients
         calls = functools.partial(take_host_functions, read=read_program)
-        return dace_parser.numpy_program(function, *examples, prepare=calls, **sizes)
+        try:
+            return dace_parser.numpy_program(function, *examples, prepare=calls, **sizes)
+        except UnsupportedProgram as problem:
+            raise UnsupportedProgram(f"{problem}\n{_GRADIENTS}") from problem
     except UnsupportedProgram:
         if has_numbers:
             with suppress(UnsupportedProgram):  # then the first message says more
                 return _settled(python, examples, sizes, hosting, fixes_numbers=True)
         raise
+
+
+_GRADIENTS = (
+    "The program asks for gradients, so DaCe's parser reads it, which knows arrays and numbers "
+    "alone. Compute gradients in a function without objects of Python, or mark a function for "
+    "Python with @distspmd.host(like=..., vjp=...)."
+)
 
 
 def _is_run_time_number(value: Any) -> bool:

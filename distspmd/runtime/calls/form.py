@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections import namedtuple
+from collections import deque, namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,20 @@ class Result:
             name, is_python = self.types[int(on_host(results[self.of_type]))]
             found = of_type(on_host(found), name)
         return found.item() if is_python else found
+
+
+@dataclass(frozen=True)
+class KeptObject(Result):
+    """An object of Python in what a function returns.
+
+    Rank 0 keeps it while the program runs. It is returned to the ranks that get the result in the
+    place, a number that is not looked at.
+
+    Attributes:
+        name: by which it is kept.
+    """
+
+    name: str = ""
 
 
 def on_host(value: Any) -> Any:
@@ -321,7 +336,8 @@ class CallForm:
 
     def __getstate__(self) -> dict[str, Any]:
         sent = {"fixed": portable(self.fixed), "returned": portable(self.returned)}
-        return {**vars(self), **sent}
+        own = {part.name: getattr(self, part.name) for part in fields(self)}
+        return {**own, **sent}
 
     @property
     def has_other_names(self) -> bool:
@@ -350,14 +366,42 @@ class CallForm:
                 found[self.inside.get(name, name)] = value
         return found
 
-    def arrange(self, results: Sequence[Any], handed: Callable[[Any], Any] = lambda x: x) -> Any:
-        """What the caller gets for the results, each of which is handed to the caller so."""
+    def arrange(
+        self,
+        results: Sequence[Any],
+        handed: Callable[[Any], Any] = lambda x: x,
+        objects: Callable[[str], Any] | None = None,
+    ) -> Any:
+        """What the caller gets for the results, each of which is handed to the caller so.
+
+        Args:
+            results: arrays, and what stands for those that are elsewhere.
+            handed: what the caller gets for one of them.
+            objects: an object of Python by its name.
+        """
 
         def array(result: Result) -> Any:
             found = result.of(results)
-            return found if isinstance(found, MissingResult) else handed(found)
+            if isinstance(found, MissingResult):
+                return found
+            if isinstance(result, KeptObject):
+                assert objects is not None
+                return objects(result.name)
+            return handed(found)
 
         return fill(self.returned, array)
+
+    @cached_property
+    def objects(self) -> tuple[KeptObject, ...]:
+        """The objects of Python that a program may return."""
+        found: list[Result] = []
+
+        def noted(result: Result) -> Any:
+            found.append(result)
+            return MissingResult("", 0)
+
+        fill(self.returned, noted)
+        return tuple(each for each in found if isinstance(each, KeptObject))
 
 
 def _parts_of(name: str, form: Any, value: Any) -> Iterator[tuple[str, Any]]:
@@ -401,7 +445,9 @@ def _items(value: Any) -> dict[Any, Any] | None:
 
 
 def rebuilt(like: Any, parts: Sequence[Any]) -> Any:
-    """A tuple, named tuple or list like another one, of other parts."""
+    """A tuple, named tuple, list or deque like another one, of other parts."""
+    if isinstance(like, deque):
+        return deque(parts, like.maxlen)
     return getattr(like, "_make", type(like))(parts)
 
 
@@ -416,7 +462,7 @@ def fill(form: Any, array: Callable[[Result], Any]) -> Any:
         if isinstance(which, MissingResult):
             return _one_of_elsewhere(which, [fill(each, array) for each in form.forms])
         return fill(form.forms[0 if on_host(which) else 1], array)
-    if isinstance(form, tuple | list):
+    if isinstance(form, tuple | list | deque):
         return rebuilt(form, [fill(part, array) for part in form])
     if isinstance(form, dict):
         return {key: fill(part, array) for key, part in form.items()}

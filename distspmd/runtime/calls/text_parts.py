@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.runtime.calls.form import Made, Result, fill, of_type, on_host
+from distspmd.runtime.calls.missing_result import MissingResult
 
 
 class TextReader:
@@ -98,8 +99,9 @@ class TextOf(Made):
     values: tuple[Result, ...]
 
     def fill(self, array: Callable[[Result], Any]) -> Any:
-        """The text; an array that is there, where another one is not."""
+        """The text; what stands for a value of it that is not here."""
         found = [array(value) for value in self.values]
-        if any(value is None for value in found):
-            return next((value for value in found if value is not None), None)
+        missing = [value for value in found if isinstance(value, MissingResult)]
+        if missing:
+            return missing[0]
         return TextReader(lambda part: np.asarray(on_host(found[part["value"]]))).text(self.parts)

@@ -25,7 +25,7 @@ import cloudpickle
 import numpy as np
 
 from distspmd.errors import ArgumentError, ProgramValueError, describe
-from distspmd.runtime.host.host_regions import Region
+from distspmd.runtime.host.host_regions import Region, own_memory
 from distspmd.runtime.host.library_calls import Session, write_answer
 
 WHERE = ("one", "all")
@@ -457,7 +457,10 @@ class HostCall:
         else:
             session = Session(())
             session.inputs = given
+            before = [*map(sys.getrefcount, inputs)] if self.lines else []
             value = session.value(self.tree)
+            if self.lines and [*map(sys.getrefcount, inputs)] != before:
+                own_memory(inputs)  # something that stays has a part of an array of the program
         if self.form == _NOTHING_RETURNED and value is None:
             return
         wanted = [

@@ -19,23 +19,12 @@ from distspmd.frontend.from_numpy.host.regions import (
     with_regions,
 )
 from distspmd.frontend.from_numpy.host.work import Outside
-from distspmd.frontend.from_numpy.kinds.variables import Undecided
+from distspmd.frontend.from_numpy.kinds.variables import OfPython
 from distspmd.frontend.from_numpy.lists.run_lists import RunList
 from distspmd.frontend.from_numpy.reader import objects
 from distspmd.frontend.from_numpy.reader.sources import globals_of
 
 _PACKAGE = os.path.dirname(os.path.abspath(distspmd.__file__)) + os.sep
-
-
-@dataclass
-class OfPython(Undecided):
-    """An object of Python, which regions alone read.
-
-    Attributes:
-        name: by which it is kept while the program runs.
-    """
-
-    name: str
 
 
 @dataclass(frozen=True)

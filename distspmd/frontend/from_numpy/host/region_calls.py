@@ -18,7 +18,7 @@ from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.host import work
 from distspmd.frontend.from_numpy.host.blocks import emit_call, letters_of_whole
-from distspmd.frontend.from_numpy.host.places import OfPython, is_object
+from distspmd.frontend.from_numpy.host.places import is_object
 from distspmd.frontend.from_numpy.host.probes import Form, Leaf
 from distspmd.frontend.from_numpy.host.regions import (
     ENDED,
@@ -30,11 +30,13 @@ from distspmd.frontend.from_numpy.host.regions import (
     function_of,
 )
 from distspmd.frontend.from_numpy.kinds.reading_again import ReadProgramAgain
+from distspmd.frontend.from_numpy.kinds.variables import OfPython
 from distspmd.frontend.from_numpy.numpy.asking import Question
 from distspmd.frontend.from_numpy.reader.registry import expression
 from distspmd.frontend.tensor_ir.whole_numbers import symbol
 from distspmd.runtime.host import host_regions
 from distspmd.runtime.host.host_functions import HostFunction
+from distspmd.runtime.host.host_regions import items, rebuilt_of
 from distspmd.runtime.host.library_calls import form_of, leaves, pickled
 
 _NUMBERS = (bool, int, float, complex, np.generic)
@@ -49,23 +51,59 @@ class Result:
         value: something like it.
         shape: its extents, if it is an array.
         is_object: whether it is an object of Python.
+        parts: what it consists of, by their keys or places, if it is taken apart: the program
+            gets arrays and numbers of what is returned, and the objects beside them stay here.
     """
 
     value: Any
     shape: tuple[Any, ...] | None = None
     is_object: bool = False
+    parts: dict[Any, Result] | None = None
 
     @classmethod
     def like(cls, value: Any, *, is_returned: bool = False) -> Result:
         """The type of a value that a run has shown."""
         if isinstance(value, np.ndarray) and type(value) is np.ndarray and leaves(value):
             return cls(np.zeros((1,) * value.ndim, value.dtype), value.shape)
-        parts = (tuple, list, dict) if is_returned else (tuple,)
         if isinstance(value, _NUMBERS) or (is_returned and value is None):
             return cls(value)
-        if type(value) in parts and _is_plain(value):
+        if is_returned and (type(value) is tuple or _has_arrays(value)):
+            parts = {k: cls.like(v, is_returned=True) for k, v in items(value).items()}
+            own = {k: part.value for k, part in parts.items() if not part.is_object}
+            return cls(rebuilt_of(type(value), own), parts=parts)
+        if type(value) is tuple and _is_plain(value):
             return cls(value)
         return cls(None, is_object=True)
+
+    def leaves(self) -> list[tuple[Any, Any]]:
+        """Arrays and numbers like those that it consists of, and their extents."""
+        if self.parts is not None:
+            return [leaf for part in self.parts.values() for leaf in part.leaves()]
+        shape = self.shape
+        return [(v, np.shape(v) if shape is None else shape) for v in leaves(self.value)]
+
+    def taken_apart(self, name: str) -> Any:
+        """How a region gives it: objects by a name under which they are kept, else the form."""
+        if self.is_object:
+            return name
+        if self.parts is None:
+            return _plan(self)
+        apart = [[k, part.taken_apart(f"{name}.{k}")] for k, part in self.parts.items()]
+        return ["parts", type(self.value).__name__, apart]
+
+
+def _has_arrays(value: Any) -> bool:
+    """Whether a list or dictionary with texts as keys has arrays in it."""
+    if type(value) is dict and not all(isinstance(key, str) for key in value):
+        return False
+    return type(value) in (list, dict) and any(
+        isinstance(v, np.ndarray) or (type(v) in (tuple, list, dict) and _has_arrays([*_values(v)]))
+        for v in _values(value)
+    )
+
+
+def _values(value: Any) -> Sequence[Any]:
+    return tuple(value.values()) if type(value) is dict else value
 
 
 def _is_plain(value: Any) -> bool:
@@ -157,7 +195,7 @@ class _RegionQuestion(Question):
         given = [self._input(n, name, read) for n, (name, read) in enumerate(named)]
         results = [self._type_of(name) for name in region.results]
         kept = [
-            self._name_of(name) if result.is_object else _plan(result)
+            result.taken_apart(self._name_of(name))
             for name, result in zip(region.results, results, strict=True)
         ]
         typed = [result for result in results if not result.is_object]
@@ -188,12 +226,22 @@ class _RegionQuestion(Question):
         weak = [leaf.weak for leaf in form.leaves]
         found = iter([replace(t, weak=w) if w else t for t, w in zip(answers, weak, strict=False)])
         values = [
-            OfPython(self._reason(name), self._name_of(name))
-            if result.is_object
-            else self._rebuilt(result.value, found, tree)
+            self._given(result, name, self._name_of(name), found, tree)
             for name, result in zip(region.results, results, strict=True)
         ]
         return values[0] if region.returns else tuple(values)
+
+    def _given(self, result: Result, name: str, kept: str, found: Any, tree: Any) -> Any:
+        """What a variable is after the region, or a part of what is returned."""
+        if result.is_object:
+            return OfPython(self._reason(name), kept)
+        if result.parts is None:
+            return self._rebuilt(result.value, found, tree)
+        parts = {
+            key: self._given(part, name, f"{kept}.{key}", found, tree)
+            for key, part in result.parts.items()
+        }
+        return rebuilt_of(type(result.value), parts)
 
     def _refuse(self, what: str) -> NoReturn:
         raise RegionRefusal(self.run.tracer.message(what))
@@ -276,10 +324,7 @@ class _RegionQuestion(Question):
             raise NeedsTrial(region.file, region, name, self._untold(name, what))
         if found.is_object:
             if name == RETURNED:
-                self._refuse(
-                    f"Python runs {self.lines} and returns an object that is neither an array "
-                    "nor a number: return arrays and numbers"
-                )
+                return found
             raise NeedsObject(region.file, frame.line, name)
         return found
 
@@ -330,9 +375,8 @@ class _RegionQuestion(Question):
     def _leaves(self, typed: Sequence[Result]) -> list[Leaf]:
         found = []
         for result in typed:
-            for leaf in leaves(result.value):
+            for leaf, shape in result.leaves():
                 array = np.asarray(leaf)
-                shape = array.shape if result.shape is None else result.shape
                 kind = type(leaf) if type(leaf) in (bool, int, float, complex) else None
                 found.append(Leaf(shape, INT64 if kind is int else array.dtype, kind))
         return [*found, *(Leaf(v.shape, v.dtype, None) for _, v in self.changed)]

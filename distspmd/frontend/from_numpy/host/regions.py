@@ -229,9 +229,12 @@ class _Function:
 
     def _touches(self, node: ast.AST) -> bool:
         """Whether Python has to run something of a part of the function."""
+        passed = returned_names(node)
         for part in ast.walk(node):
             if id(part) in self.marked:
                 return True
+            if id(part) in passed:
+                continue
             if isinstance(part, ast.Name) and (self.node.lineno, part.id) in self.hosted.opaque:
                 return True
         return False
@@ -287,8 +290,9 @@ class _Function:
         if value is None or any(map(self._touches, targets)):
             return [_Taken([node])]
         made = copy.copy(node)
-        parts = _Parts(self)
-        made.value = parts.visit(copy.deepcopy(value))  # type: ignore[attr-defined]
+        made.value = copy.deepcopy(value)  # type: ignore[attr-defined]
+        parts = _Parts(self, returned_names(made))
+        made.value = parts.visit(made.value)  # type: ignore[attr-defined]
         if self._touches(made) or not parts.before:
             return [_Taken([node])]
         return [_Taken(parts.before), made]
@@ -503,19 +507,39 @@ class _Function:
 class _Parts(ast.NodeTransformer):
     """Gives parts of an expression that Python computes names, in their order."""
 
-    def __init__(self, function: _Function) -> None:
-        self.function = function
+    def __init__(self, function: _Function, passed: Collection[int]) -> None:
+        self.function, self.passed = function, passed
         self.before: list[ast.stmt] = []
 
     def visit(self, node: ast.AST) -> Any:
         """An expression with names; what Python may compute only at times stays."""
-        if not isinstance(node, ast.expr) or isinstance(node, _AT_TIMES):
-            return node if isinstance(node, _AT_TIMES) else self.generic_visit(node)
+        if isinstance(node, _AT_TIMES) or id(node) in self.passed:
+            return node
+        if not isinstance(node, ast.expr):
+            return self.generic_visit(node)
         if not self.function.is_for_python(node):
             return self.generic_visit(node)
         self.before.append(self.function.named(node))
         name = f"{TESTED}{self.function.tests}"
         return ast.copy_location(ast.Name(name, ast.Load()), node)
+
+
+def returned_names(node: ast.AST) -> set[int]:
+    """Variables that a statement returns as they are, by themselves or as parts, by identity.
+
+    They may be objects of Python, which the program passes on to the caller.
+    """
+    found: set[int] = set()
+    parts = [node.value] if isinstance(node, ast.Return) else []
+    while parts:
+        part = parts.pop()
+        if isinstance(part, ast.Name):
+            found.add(id(part))
+        elif isinstance(part, ast.Tuple | ast.List):
+            parts += part.elts
+        elif isinstance(part, ast.Dict) and None not in part.keys:
+            parts += part.values
+    return found
 
 
 def _read_after(statements: Sequence[ast.stmt], taken: set[int]) -> set[str] | None:

@@ -158,20 +158,28 @@ class _Lines:
                 self._take(frame)
         elif event == "return" and self.is_inside and not self.fails:
             if wanted.returned:
-                wanted.found.setdefault(wanted.returned, copy.deepcopy(value))
+                wanted.found.setdefault(wanted.returned, _copied(value, copy.deepcopy))
             self._take(frame)
         return self
 
     def _take(self, frame: FrameType) -> None:
         for name in self.wanted.variables:
             if name in frame.f_locals:
-                self.wanted.found.setdefault(name, copy.copy(frame.f_locals[name]))
+                self.wanted.found.setdefault(name, _copied(frame.f_locals[name], copy.copy))
         for name, text in self.wanted.parts.items():
             if name not in self.wanted.found:
                 with contextlib.suppress(Exception):  # whatever its objects raise after the region
                     self.wanted.found[name] = _value_of(text, frame)
         if self.wanted.is_found:
             raise _Done
+
+
+def _copied(value: Any, copier: Callable[[Any], Any]) -> Any:
+    """A copy of a value, or of what cannot be copied some object: it is none of array work."""
+    try:
+        return copier(value)
+    except Exception:  # an object of the user may raise anything
+        return object()
 
 
 def _value_of(text: str, frame: FrameType) -> Any:

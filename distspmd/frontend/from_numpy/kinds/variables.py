@@ -127,6 +127,17 @@ class Undecided:
 
 
 @dataclass
+class OfPython(Undecided):
+    """An object of Python, which regions alone read, and which the program may return.
+
+    Attributes:
+        name: by which it is kept while the program runs.
+    """
+
+    name: str
+
+
+@dataclass
 class OfUndecidedClass(Undecided):
     """An array of a user's class or another one, as the run decides: its elements may be assigned.
 

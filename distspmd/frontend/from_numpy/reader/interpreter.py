@@ -34,7 +34,12 @@ from distspmd.frontend.from_numpy.kinds.absence import (
 from distspmd.frontend.from_numpy.kinds.first_arrays import bind_in_place
 from distspmd.frontend.from_numpy.kinds.joined_arrays import follow_writes
 from distspmd.frontend.from_numpy.kinds.last_values import names_read
-from distspmd.frontend.from_numpy.kinds.variables import OfUndecidedClass, OneOf, Undecided
+from distspmd.frontend.from_numpy.kinds.variables import (
+    OfPython,
+    OfUndecidedClass,
+    OneOf,
+    Undecided,
+)
 from distspmd.frontend.from_numpy.library import is_of_library
 from distspmd.frontend.from_numpy.lists import lists
 from distspmd.frontend.from_numpy.lists.run_lists import Known, RunList, UnknownElement
@@ -166,6 +171,7 @@ class Interpreter:
             result = frame.variables.get(RESULT)
             may_leave = isinstance(result, OneOf) and (not outer or not may_be_unbound(result))
             may_leave |= isinstance(result, OfUndecidedClass) and outer > 0
+            may_leave |= isinstance(result, OfPython)
             if isinstance(result, Undecided) and not may_leave:
                 self.tracer.refuse(result.reason)
             return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections import namedtuple
+from collections import deque, namedtuple
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import NoneType
@@ -35,6 +35,7 @@ from distspmd.runtime.calls.form import (
     ELEMENTS,
     Column,
     IteratorOf,
+    KeptObject,
     ListOf,
     NamedTupleOf,
     ObjectOf,
@@ -75,7 +76,7 @@ def _form(tracer: Tracer, value: Any, found: list[Any]) -> Any:
     if isinstance(value, RunList | RealOrComplex):
         described: Any = _list if isinstance(value, RunList) else _either
         return described(tracer, value, found)
-    if isinstance(value, tuple | list):
+    if isinstance(value, tuple | list | deque):
         if isinstance(value, list) and all(map(_is_number, value)):
             return list(value)
         if isinstance(value, tuple) and not _is_importable(type(value)):
@@ -133,8 +134,11 @@ def _either(tracer: Tracer, value: RealOrComplex, found: list[Any]) -> OneOf:
     return OneOf(which, (of_complex, of_real))
 
 
-def _choice(tracer: Tracer, value: variables.Undecided, found: list[Any]) -> OneOf:
-    """Add both of two values, and the number that says which it is, to the results."""
+def _choice(tracer: Tracer, value: variables.Undecided, found: list[Any]) -> Any:
+    """Add both of two values, and the number that says which it is; or tell of an object."""
+    if isinstance(value, variables.OfPython):
+        found.append(tracer.tensor(np.array(0)))  # which tells who gets it
+        return KeptObject(len(found) - 1, name=value.name)
     if not isinstance(value, variables.OneOf):
         tracer.refuse(value.reason)
     which = _form(tracer, value.which, found)

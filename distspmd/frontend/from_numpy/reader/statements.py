@@ -22,7 +22,7 @@ from distspmd.frontend.from_numpy.arrays.values import OwnArray, Tensor, View
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds import told_apart
 from distspmd.frontend.from_numpy.kinds.absence import may_be_unbound
-from distspmd.frontend.from_numpy.kinds.variables import OneOf
+from distspmd.frontend.from_numpy.kinds.variables import OfPython, OneOf
 from distspmd.frontend.from_numpy.lists import list_changes, run_dicts, run_sets
 from distspmd.frontend.from_numpy.lists.known_keys import known_key
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, decided_by_run
@@ -112,11 +112,14 @@ def _may_have_failed(
 
 
 def _has_choice(run: Context, node: ast.expr) -> bool:
-    """Whether one of two things is returned, by itself or in a tuple."""
-    if isinstance(node, ast.Tuple):
+    """Whether one of two things is returned, or an object of Python, by itself or as a part."""
+    if isinstance(node, ast.Tuple | ast.List):
         return any(isinstance(p, ast.IfExp) or _has_choice(run, p) for p in node.elts)
+    if isinstance(node, ast.Dict):
+        return None not in node.keys and any(_has_choice(run, p) for p in node.values)
     found = _held(run, node)
-    return isinstance(found, OneOf) and not may_be_unbound(found)
+    is_choice = isinstance(found, OneOf) and not may_be_unbound(found)
+    return is_choice or isinstance(found, OfPython)
 
 
 def _held(run: Context, node: ast.expr) -> Any:
@@ -133,15 +136,18 @@ def _held(run: Context, node: ast.expr) -> Any:
 
 
 def _returned(run: Context, node: ast.expr) -> Any:
-    """What is returned: one of two things may be, which is not computed with."""
-    if isinstance(node, ast.Tuple) and _has_choice(run, node):
+    """What is returned: one of two things may be, and what Python keeps; neither is read here."""
+    if isinstance(node, ast.Dict) and _has_choice(run, node):
+        keys = [run.value(key) for key in node.keys if key is not None]
+        return {k: _returned(run, v) for k, v in zip(keys, node.values, strict=True)}
+    if isinstance(node, ast.Tuple | ast.List) and _has_choice(run, node):
         found: list[Any] = []
         for part in node.elts:
             if isinstance(part, ast.Starred):
                 found += map(run.settled_parts, run.unpacked(run.value(part.value), part))
             else:
                 found.append(_returned(run, part))
-        return tuple(found)
+        return tuple(found) if isinstance(node, ast.Tuple) else found
     if _has_choice(run, node):
         return _held(run, node)
     return run.settled_parts(run.whatever(node))
