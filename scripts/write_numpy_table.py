@@ -152,15 +152,12 @@ said of the others, with an error that has the source line.
   made as csr, csc or coo matrices of arrays or entries have `data`, `indices`, `indptr` and `nnz`,
   as long as nothing is written to them. `spsolve` eliminates three diagonals, and takes other
   matrices whole.
-- **Masked arrays** (`np.ma`) are objects of programs: `masked_array`, `masked_where`,
-  `masked_invalid`, `masked_equal` and its like, operators, reductions, `filled`, `compressed`,
-  `count`. They are no arguments and no results, and functions of `np` do not take them; where all
-  elements that a reduction leaves are masked, it is refused.
-- **Polynomials**: `np.poly1d` and `np.polynomial.Polynomial` are objects of programs, with
-  operators, derivatives, integrals and roots; so are the sums of series (`chebval`, `legval`,
-  `hermval`, `hermeval`, `lagval`). NumPy leaves out leading coefficients that are zero. A program
-  keeps them, and ends with a `ValueError` where it asks for the degree, the coefficients or the
-  roots of such a one.
+- **Masked arrays** (`np.ma`), **matrices** (`np.matrix`), **polynomials** (`np.poly1d`,
+  `np.polynomial.Polynomial`) and arrays of users' classes are objects of Python
+  ([regions](host.md)). What they give as plain arrays (`m.filled(0)`, `np.asarray(m)`, `p(x)`) is
+  part of the program. Array work that ranks could share is refused on them: write `np.where(mask,
+  ...)`, `@`, or the functions of coefficients (`np.polyval`, `np.polyfit`, ...). `np.roots` of
+  coefficients whose first or last one is zero, which NumPy leaves out, ends with a `ValueError`.
 - **Memory**: `strides` and `as_strided` are those of arrays as NumPy makes them, in reading order,
   for windows and repetitions along dimensions; `ravel(order="K")`, `flags` and `base` are refused.
 """

@@ -107,18 +107,13 @@ def _zeros_of(x: Any) -> Any:
     return np.roots(x)
 
 
-def _degree(x: Any) -> Any:
-    return np.poly1d(x).order + x[0]
-
-
-@pytest.mark.parametrize("function", [_zeros_of, _degree])
-def test_coefficients_that_numpy_would_leave_out_end_the_program(function: Any) -> None:
+def test_coefficients_that_numpy_would_leave_out_end_the_program() -> None:
     from mpi4py import MPI
 
-    lowered = distspmd.lower(numpy_program(function, np.ones(3)))
+    lowered = distspmd.lower(numpy_program(_zeros_of, np.ones(3)))
     with distspmd.compile(lowered, MPI.COMM_SELF) as program:
         np.testing.assert_allclose(
-            program(x=np.array([1.0, 3, 2])), function(np.array([1.0, 3, 2]))
+            program(x=np.array([1.0, 3, 2])), _zeros_of(np.array([1.0, 3, 2]))
         )
         with pytest.raises(ValueError, match="NumPy would leave it out"):
             program(x=np.array([0.0, 3, 2]))

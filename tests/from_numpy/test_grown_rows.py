@@ -22,14 +22,6 @@ def rows(x):
     return seen, total
 
 
-def rows_of_matrices(x):
-    seen = np.matrix(np.zeros((0, 3)))
-    for i in range(4):
-        if x[i] > 0.5:
-            seen = np.vstack((seen, np.matrix([x[i], i, 2.0])))
-    return seen
-
-
 def one_or_none(x):
     more = np.empty(0)
     if x[0] > 0.5:
@@ -40,7 +32,7 @@ def one_or_none(x):
     return np.hstack((x, more)), len(less), np.concatenate([less, more])
 
 
-@pytest.mark.parametrize("function", [rows, rows_of_matrices, one_or_none])
+@pytest.mark.parametrize("function", [rows, one_or_none])
 def test_rows_are_those_of_numpy(function: Any) -> None:
     for x in (np.array([0.3, 0.7, 1.2, 0.1]), np.array([0.9, 0.2, 0.4, 0.3]), np.zeros(4)):
         outcome = on_paper(Case(function.__name__, function, "", "", lambda _, x=x: [x], ()))

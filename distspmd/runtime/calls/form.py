@@ -202,17 +202,9 @@ class ObjectOf(Made):
 
     def fill(self, array: Callable[[Result], Any]) -> Any:
         """The object, with something in the place of its results."""
-        if ELEMENTS in self.parts:  # an array of a class of its own
-            elements = fill(self.parts[ELEMENTS], array)
-            if isinstance(elements, MissingResult):
-                return elements
-            elements = np.asarray(elements)
-            made: Any = elements.view(self.kind)
-        else:
-            made = object.__new__(self.kind)
+        made: Any = object.__new__(self.kind)
         for name, part in self.parts.items():
-            if name != ELEMENTS:
-                object.__setattr__(made, name, fill(part, array))
+            object.__setattr__(made, name, fill(part, array))
         return made
 
 
@@ -261,9 +253,6 @@ class Part:
 
     name: str
 
-
-ELEMENTS = "<elements>"
-"""The name of the elements of an array of a user's class, among its attributes."""
 
 _SEVERAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 

@@ -1,4 +1,4 @@
-"""Polynomials by their coefficients, as objects, and series of other polynomials."""
+"""Polynomials by their coefficients, and series of other polynomials."""
 
 import numpy as np
 from numpy.polynomial import chebyshev, hermite, hermite_e, laguerre, legendre
@@ -35,28 +35,6 @@ def series(x):
         legendre.legval(0.5, x[:2]),
         chebyshev.chebval(x, [1]),
         (np.exp(x[:, None] * legendre.leggauss(5)[0]) * legendre.leggauss(5)[1]).sum(axis=1),
-    )
-
-
-@program(_coefficients)
-def objects_of_one_dimension(x):
-    p, q = np.poly1d(x[:3]), np.poly1d([1, 0, -2])
-    return (
-        (p(x), p.deriv()(x), (p * q)(x), (p + q).coeffs, p.order, len(p)),
-        ((2 * p - 1)(0.5), p.integ(2)(1.0), (p**2)(x), p[1], p[7], p(q)(x)),
-        (p == q, np.polyder(np.polyint(p)) == p, p != p),
-        (np.polyval(p, 2.0), np.polyder(p)(x), np.roots(p), p.r, (p / q)[1](x)),
-    )
-
-
-@program(_coefficients)
-def objects_on_a_domain(x):
-    p = np.polynomial.Polynomial(x[:3])
-    fit = np.polynomial.Polynomial.fit(x, np.sin(x), 3)
-    return (
-        (p(x), p.deriv()(x), p.integ()(x), (p * p + 1)(x), p.degree(), p.coef),
-        ((2 * p)(1.5), (p**3)(0.5), p.linspace(5)),
-        (fit(x), fit.convert().coef, fit.deriv()(x), fit.coef, fit.roots(), fit.domain),
     )
 
 

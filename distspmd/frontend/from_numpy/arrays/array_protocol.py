@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.arrays.kinds import is_array
-from distspmd.frontend.from_numpy.arrays.values import OwnArray
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import is_of_library
 from distspmd.frontend.from_numpy.reader import objects
@@ -36,8 +35,8 @@ def operand(run: Context, left: Any, right: Any) -> Any:
     An array leaves an operator to an object that takes no part in universal functions, or that
     comes first; it computes with others, whatever methods they have.
     """
-    is_first = is_array(left) and np.ndim(left) > 0 and not isinstance(left, OwnArray)
-    if not is_first or not objects.is_own(right) or isinstance(right, OwnArray | tuple):
+    is_first = is_array(left) and np.ndim(left) > 0
+    if not is_first or not objects.is_own(right) or isinstance(right, tuple):
         return right
     kind = objects.class_of(right)
     if is_of_library(kind) or _defers(kind):
@@ -68,7 +67,7 @@ def _takes_arrays(function: Any) -> bool:
 def _says(value: Any) -> bool:
     if isinstance(value, list | tuple) and type(value) in (list, tuple):
         return any(map(_says, value))
-    if isinstance(value, OwnArray) or not objects.is_own(value):
+    if not objects.is_own(value):
         return False
     return inspect.getattr_static(objects.class_of(value), "__array__", None) is not None
 

@@ -11,7 +11,7 @@ import sympy
 from numpy.matrixlib import matrix
 
 from distspmd.expressions.operations import DType
-from distspmd.frontend.from_numpy.arrays.values import OfRun, OwnArray, Tensor, is_carried
+from distspmd.frontend.from_numpy.arrays.values import OfRun, Tensor, is_carried
 
 
 def joined_type(one: Tensor, other: Tensor) -> DType:
@@ -48,6 +48,8 @@ def not_plain(value: Any) -> str:
     for kind, instead in _OTHERS.items():
         if isinstance(value, kind):
             return f"a {kind.__name__}, whose operators are its own: {instead}"
+    if isinstance(value, np.ndarray) and type(value) not in (np.ndarray, np.memmap):
+        return f"a {type(value).__name__}, whose operators may be its own: pass np.asarray(a)"
     if not is_carried(value.dtype):
         return f"an array of the type {value.dtype}"
     return ""
@@ -75,7 +77,7 @@ def has_arrays(value: Any) -> bool:
         return any(map(has_arrays, value))
     if isinstance(value, dict):
         return any(map(has_arrays, value.values()))
-    return isinstance(value, Tensor | sympy.Basic | np.ndarray | OfRun | OwnArray)
+    return isinstance(value, Tensor | sympy.Basic | np.ndarray | OfRun)
 
 
 def has_data(value: Any) -> bool:
@@ -86,7 +88,7 @@ def has_data(value: Any) -> bool:
         return any(map(has_data, value.values()))
     if isinstance(value, slice):
         return any(map(has_data, (value.start, value.stop, value.step)))
-    return isinstance(value, Tensor | sympy.Basic | OfRun | OwnArray)
+    return isinstance(value, Tensor | sympy.Basic | OfRun)
 
 
 _FOREIGN = "USOmM"

@@ -171,7 +171,6 @@ class Transcript:
         loop_nodes: the syntax of these loops.
         has_left_out: whether statements were left out that read lists without elements so far.
         room: elements of lists whose growth has no bound.
-        has_own_arrays: whether there are arrays of classes that a user has written.
         aliases: containers that may have the elements of an array, as the run decides.
         elements: containers of all elements of a list of which the run decides the one, with pairs
             of each part and the element; None where these have no place.
@@ -225,7 +224,6 @@ class Transcript:
     loop_nodes: list[Any] = field(default_factory=list)
     has_left_out: bool = False
     room: Length = 0
-    has_own_arrays: bool = False
     aliases: list[Any] = field(default_factory=list)
     elements: dict[Container, Any] = field(default_factory=dict)
     joined: dict[Container, list[Container]] = field(default_factory=dict)

@@ -256,28 +256,3 @@ class OfRun:
     def as_tensor(self, tracer: Any) -> Tensor:
         """It as an array, as ``np.array`` makes it."""
         raise NotImplementedError
-
-
-ARRAY, KIND = "<array>", "<class>"
-"""Keys of an object's dictionary: its elements, and its class."""
-
-
-class OwnArray:
-    """An array of a user's class: its dictionary has the attributes, the elements and the class."""
-
-    @property
-    def array(self) -> Tensor:
-        """Its elements."""
-        found: Tensor = vars(self)[ARRAY]
-        return found
-
-    @property
-    def kind(self) -> type:
-        """Its class."""
-        found: type = vars(self)[KIND]
-        return found
-
-    @property
-    def attributes(self) -> dict[str, Any]:
-        """What the program has set."""
-        return {name: v for name, v in vars(self).items() if name not in (ARRAY, KIND)}

@@ -16,7 +16,6 @@ from distspmd.frontend.from_numpy.arrays.real_or_complex import RealOrComplex, j
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.values import (
     INT64,
-    OwnArray,
     Tensor,
     View,
     axis,
@@ -33,7 +32,6 @@ from distspmd.frontend.from_numpy.kinds.joined_lists import join_lists
 from distspmd.frontend.from_numpy.kinds.text_choices import join_texts
 from distspmd.frontend.from_numpy.kinds.variables import (
     UNBOUND,
-    OfUndecidedClass,
     OneOf,
     Undecided,
     alike,
@@ -41,7 +39,6 @@ from distspmd.frontend.from_numpy.kinds.variables import (
     see_the_same,
 )
 from distspmd.frontend.from_numpy.reader.mutation import is_reached
-from distspmd.frontend.from_numpy.reader.own_arrays import plain
 from distspmd.frontend.tensor_ir.statements import Block, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import same, symbol
 from distspmd.runtime.calls.form import rebuilt
@@ -117,24 +114,7 @@ def join(interpreter: Context, name: str, one: Any, other: Any, ways: Ways) -> A
         ways.joined.append((one, other, made))
     if made is None:
         made = _join_records(interpreter, name, one, other, ways)
-    if made is None and any(isinstance(v, OwnArray | OfUndecidedClass) for v in (one, other)):
-        made = _join_classes(interpreter, name, (one, other), ways)
     return _join_numbers(interpreter, name, one, other, ways) if made is None else made
-
-
-def _join_classes(
-    interpreter: Context, name: str, values: tuple[Any, Any], ways: Ways
-) -> Undecided | None:
-    """Two arrays of which the run decides the class; None where they have no common form."""
-    if not all(isinstance(value, OwnArray | OfUndecidedClass | Tensor) for value in values):
-        return None
-    array = join(interpreter, name, plain(values[0]), plain(values[1]), ways)
-    if not isinstance(array, Tensor):
-        return None
-    known = [value.reason for value in values if isinstance(value, OfUndecidedClass)]
-    kinds = [v.kind.__name__ if isinstance(v, OwnArray) else "np.ndarray" for v in values]
-    told = " or ".join(f"of the class {kind}" for kind in kinds)
-    return OfUndecidedClass((*known, f"{name!r} is {told} here, {_BY_CONDITION}")[0], array)
 
 
 def _join_numbers(interpreter: Context, name: str, one: Any, other: Any, ways: Ways) -> Any:

@@ -138,17 +138,6 @@ class OfPython(Undecided):
 
 
 @dataclass
-class OfUndecidedClass(Undecided):
-    """An array of a user's class or another one, as the run decides: its elements may be assigned.
-
-    Attributes:
-        array: the elements.
-    """
-
-    array: Tensor
-
-
-@dataclass
 class OneOf(Undecided):
     """One of two values, which a function can return.
 

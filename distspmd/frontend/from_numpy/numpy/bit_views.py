@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,14 @@ from distspmd.frontend.tensor_ir.whole_numbers import add, floor_divide, multipl
 BOOL = np.dtype(bool)
 
 
-def view_as(run: Context, array: Any, dtype: Any) -> Tensor:
+def _view(run: Context, array: Any, dtype: Any = None, type: Any = None) -> Any:
     """``array.view(dtype)``: writes to either are seen in both where elements have one size."""
-    tracer = run.tracer
-    tensor, kind = tracer.tensor(array), dtype_of(run, dtype)
+    tracer, asked = run.tracer, dtype if type is None else type
+    if asked is None or asked is np.ndarray:
+        return array
+    if inspect.isclass(asked) and issubclass(asked, np.ndarray):
+        tracer.refuse(f"{asked.__name__}, a class of arrays, is not covered")
+    tensor, kind = tracer.tensor(array), dtype_of(run, asked)
     own, wanted = tensor.dtype.itemsize, kind.itemsize
     if tensor.mask is not None:
         tensor = tracer.stored(tensor)
@@ -173,4 +178,5 @@ def _byteswap(run: Context, array: Any, inplace: bool = False) -> Tensor:
     return tensor
 
 
+METHODS["view"] = _view
 METHODS["byteswap"] = _byteswap

@@ -1,4 +1,4 @@
-"""Polynomials: ``np.poly`` and its like, ``np.polynomial``, and their objects."""
+"""Polynomials: ``np.poly`` and its like, ``np.polynomial``; their objects are Python's."""
 
 from __future__ import annotations
 
@@ -10,17 +10,13 @@ from numpy.polynomial import polynomial as ascending
 
 from distspmd.frontend.from_numpy.arrays.arithmetic import choose, combine, converted
 from distspmd.frontend.from_numpy.arrays.complex_parts import apply_imag, apply_real
-from distspmd.frontend.from_numpy.arrays.kinds import has_data
 from distspmd.frontend.from_numpy.arrays.real_or_complex import real_or_complex
 from distspmd.frontend.from_numpy.arrays.values import Tensor
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.library import polynomials
-from distspmd.frontend.from_numpy.library.polynomials import Poly1d
 from distspmd.frontend.from_numpy.library.series import summed
 from distspmd.frontend.from_numpy.numpy import sequences  # noqa: F401 (it has np.polyval)
-from distspmd.frontend.from_numpy.numpy.registry import FUNCTIONS, function
+from distspmd.frontend.from_numpy.numpy.registry import function
 from distspmd.frontend.from_numpy.numpy.written_out import written_out
-from distspmd.frontend.from_numpy.reader import objects
 
 # -- what is real if values are -------------------------------------------------------------------
 
@@ -281,49 +277,3 @@ def _lagval(x: Any, c: Any, tensor: bool = True) -> Any:
         lambda k: (k - 1) / k,
         lambda one, two, x: one + two * (1 - x),
     )
-
-
-# -- objects --------------------------------------------------------------------------------------
-
-
-def _made(kind: Any, library: type) -> None:
-    """Let calls of a class of NumPy make objects of ours, unless all is known."""
-
-    @function(kind)
-    def handler(run: Context, *given: Any, **named: Any) -> Any:
-        if not has_data((list(given), named)) and not any(map(objects.is_own, given)):
-            known = kind(*given, **named)
-            parts = ("coeffs",) if kind is np.poly1d else ("coef", "domain", "window")
-            given, named = tuple(getattr(known, part) for part in parts), {}
-        return objects.make(run, library, given, named)
-
-
-_made(np.poly1d, Poly1d)
-_made(np.polynomial.Polynomial, polynomials.Polynomial)
-FUNCTIONS[np.polynomial.Polynomial.fit] = lambda run, *given, **named: run.call(
-    polynomials.fitted, given, named
-)
-
-
-def _of_objects(called: Any, *, is_object: bool) -> None:
-    """Let a function take objects for coefficients; whether it gives one, too."""
-    handler = FUNCTIONS[called]
-
-    def of_objects(run: Context, *given: Any, **named: Any) -> Any:
-        kinds = (Poly1d, np.poly1d)
-        if not any(isinstance(v, kinds) for v in given):
-            return handler(run, *given, **named)
-        if called is np.polyval and isinstance(given[1], kinds):
-            return run.call(given[0], [given[1]], {})
-        found = handler(run, *map(polynomials.values_of, given), **named)
-        if not is_object:
-            return found
-        return objects.make(run, Poly1d, [found], {})
-
-    FUNCTIONS[called] = of_objects
-
-
-for _called in (np.polyadd, np.polysub, np.polymul, np.polyder, np.polyint):
-    _of_objects(_called, is_object=True)
-for _other in (np.polyval, np.roots):
-    _of_objects(_other, is_object=False)

@@ -17,7 +17,7 @@ from distspmd.frontend.from_numpy.arrays.arithmetic import apply_ufunc, combine,
 from distspmd.frontend.from_numpy.arrays.choosing import as_arrays
 from distspmd.frontend.from_numpy.arrays.failures import checked_result, checked_whole, one_number
 from distspmd.frontend.from_numpy.arrays.run_types import is_of_types, without_mixture
-from distspmd.frontend.from_numpy.arrays.values import OwnArray, Tensor
+from distspmd.frontend.from_numpy.arrays.values import Tensor
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.lists import list_changes, lists
@@ -57,8 +57,6 @@ def _len(run: Context, value: Any) -> Any:
         return value.shape[0]
     if isinstance(value, SymbolicRange):
         return value.length
-    if isinstance(value, OwnArray) and special(run, value, "len") is NotImplemented:
-        return _len(run, value.array)
     if is_own(value) and not isinstance(value, tuple | list | dict):
         return _length_of_object(run, value)
     if isinstance(value, RunTable):
@@ -258,8 +256,6 @@ def _isinstance(run: Context, value: Any, kinds: Any) -> Any:
         return isinstance(value.kind(), kinds)
     if isinstance(value, sympy.Basic):
         return isinstance(0, kinds)
-    if isinstance(value, OwnArray):
-        return issubclass(value.kind, kinds)
     return isinstance(value, kinds)
 
 

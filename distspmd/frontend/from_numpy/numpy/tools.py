@@ -17,14 +17,13 @@ import sympy
 
 from distspmd.expressions.ir import apply, cast
 from distspmd.frontend.from_numpy.arrays.failures import one_number
-from distspmd.frontend.from_numpy.arrays.values import OwnArray, Tensor
+from distspmd.frontend.from_numpy.arrays.values import Tensor
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.lists import lists
 from distspmd.frontend.from_numpy.lists.run_lists import RunList
 from distspmd.frontend.from_numpy.numpy.registry import function
 from distspmd.frontend.from_numpy.reader.expressions import part_of
 from distspmd.frontend.from_numpy.reader.objects import get_parts, is_own, kept, of_named_tuple
-from distspmd.frontend.from_numpy.reader.own_arrays import Above
 from distspmd.runtime.calls.form import rebuilt
 
 _NONE = object()
@@ -73,7 +72,7 @@ def _super(run: Context, *given: Any) -> Any:
     if not given and "__class__" not in frame.variables:
         run.tracer.refuse("super() outside of a method")
     kind, receiver = given or (frame.variables["__class__"], frame.receiver)
-    return Above(receiver, kind) if isinstance(receiver, OwnArray) else super(kind, receiver)
+    return super(kind, receiver)
 
 
 def _binary(op: ast.operator) -> Any:

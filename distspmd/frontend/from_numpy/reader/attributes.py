@@ -17,7 +17,7 @@ from distspmd.frontend.from_numpy.arrays.values import Tensor, View
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.lists import lists
 from distspmd.frontend.from_numpy.lists.run_lists import RunList
-from distspmd.frontend.from_numpy.reader import objects, own_arrays, python_errors
+from distspmd.frontend.from_numpy.reader import objects, python_errors
 from distspmd.frontend.from_numpy.reader.calls import Method
 from distspmd.frontend.from_numpy.reader.mutation import before_change, may_change
 
@@ -33,7 +33,7 @@ def attribute(run: Context, base: Any, name: str) -> Any:
         return of_tensor(run, base, name)
     if objects.has_operators(base):
         return objects.attribute(run, base, name)
-    if isinstance(base, own_arrays.Above | super):
+    if isinstance(base, super):
         return objects.above(run, base, name)
     if isinstance(base, np.ufunc) and name in ("reduce", "accumulate", "outer", "at"):
         return Method(base, name)

@@ -46,7 +46,6 @@ from distspmd.frontend.from_numpy.reader import (
     generators,
     objects,
     operators,
-    own_arrays,
     sharing,
     texts,
 )
@@ -395,7 +394,7 @@ def part_of(run: Context, base: Any, items: Any) -> Any:
     if isinstance(base, RunList):
         return run_dicts.read(run, base, items)
     if isinstance(base, Tensor):
-        return _of_tensor(tracer, base, own_arrays.plain(items))
+        return _of_tensor(tracer, base, items)
     if has_data(items) and isinstance(base, list) and any(_is_list(v) for v in base):
         look_into_lists(run, base)
     if objects.is_own(base) and not isinstance(base, tuple | list | dict):

@@ -22,7 +22,7 @@ from distspmd.frontend.from_numpy.arrays.links import is_linked
 from distspmd.frontend.from_numpy.arrays.real_or_complex import RealOrComplex
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import Fails, Refusal, told
-from distspmd.frontend.from_numpy.arrays.values import Demanded, OwnArray, Tensor, View
+from distspmd.frontend.from_numpy.arrays.values import Demanded, Tensor, View
 from distspmd.frontend.from_numpy.host.places import hosted_source, places_of
 from distspmd.frontend.from_numpy.kinds import told_apart
 from distspmd.frontend.from_numpy.kinds.absence import (
@@ -36,7 +36,6 @@ from distspmd.frontend.from_numpy.kinds.joined_arrays import follow_writes
 from distspmd.frontend.from_numpy.kinds.last_values import names_read
 from distspmd.frontend.from_numpy.kinds.variables import (
     OfPython,
-    OfUndecidedClass,
     OneOf,
     Undecided,
 )
@@ -49,7 +48,6 @@ from distspmd.frontend.from_numpy.reader import (
     generators,
     kept_iterators,
     objects,
-    own_arrays,
     python_errors,
 )
 from distspmd.frontend.from_numpy.reader.bindings import (
@@ -170,7 +168,6 @@ class Interpreter:
             read_body(self, node, caller)
             result = frame.variables.get(RESULT)
             may_leave = isinstance(result, OneOf) and (not outer or not may_be_unbound(result))
-            may_leave |= isinstance(result, OfUndecidedClass) and outer > 0
             may_leave |= isinstance(result, OfPython)
             if isinstance(result, Undecided) and not may_leave:
                 self.tracer.refuse(result.reason)
@@ -189,10 +186,6 @@ class Interpreter:
         Raises:
             Refusal: a function that is not covered.
         """
-        if self.tracer.has_own_arrays:
-            found = own_arrays.called(self, function, arguments, keywords)
-            if found is not NotImplemented:
-                return found
         arguments, keywords = array_protocol.arguments_of(self, function, arguments, keywords)
         return call(self, function, arguments, keywords)
 
@@ -316,8 +309,6 @@ class Interpreter:
         """The values that are assigned to several targets."""
         if isinstance(value, generators.Generator):
             return generators.collect(self, value, at_once=True)
-        if isinstance(value, OwnArray):
-            return own_arrays.rows(self, value)
         if isinstance(value, Zipped | Enumerated | Places):
             return list(static_values(self, value))
         if isinstance(value, RunList) and isinstance(value.count, int):
@@ -383,8 +374,6 @@ class Interpreter:
 
     def truth(self, value: Any) -> bool | None:
         """Whether a value is true; None where that is known at run time only."""
-        if isinstance(value, OwnArray):
-            return self.truth(value.array)
         if isinstance(value, RunList):
             return value.count > 0 if isinstance(value.count, int) else None
         if isinstance(value, Tensor):

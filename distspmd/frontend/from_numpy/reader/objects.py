@@ -23,10 +23,8 @@ import numpy as np
 from numpy.matrixlib import matrix
 
 from distspmd.frontend.from_numpy.arrays.kinds import has_data
-from distspmd.frontend.from_numpy.arrays.values import OwnArray
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import is_of_library
-from distspmd.frontend.from_numpy.reader import own_arrays
 from distspmd.frontend.from_numpy.reader.mutation import before_change
 
 _OF_PYTHON = frozenset(sys.stdlib_module_names) - {"__main__"}
@@ -84,8 +82,6 @@ def is_of_python(function: Any) -> bool:
 def is_own(value: Any) -> bool:
     """Whether a value is an object of a class that a user has written, and not such a class."""
     is_class = isinstance(value, type)  # also one of a metaclass
-    if isinstance(value, OwnArray):
-        return True
     return not is_class and is_own_class(type(value)) and hasattr(value, "__dict__")
 
 
@@ -104,7 +100,7 @@ def make(run: Context, kind: type, arguments: Sequence[Any], keywords: Mapping[s
         except TypeError as problem:
             tracer.refuse(f"{kind.__name__}: {problem}")
     if issubclass(kind, np.ndarray):
-        return own_arrays.make(run, kind, given, named)
+        tracer.refuse(f"{kind.__name__}, a class of arrays, is not covered")
     if type(kind) not in (type, abc.ABCMeta):
         tracer.refuse(f"objects of {kind.__name__}, which makes them in a way of its own")
     maker = inspect.getattr_static(kind, "__new__")
@@ -149,8 +145,6 @@ def _with_room(kind: type) -> type:
 
 def class_of(value: Any) -> type:
     """The class that a user has written of which something is an object."""
-    if isinstance(value, OwnArray):
-        return value.kind
     kind = type(value)
     has_room = kind.__base__ is not None and kind is _with_room(kind.__base__)
     return kind.__base__ if has_room else kind  # type: ignore[return-value]
@@ -199,10 +193,6 @@ def attribute(run: Context, base: Any, name: str) -> Any:
     if name in getattr(base, "__dict__", ()):
         return run.outside(name, vars(base)[name])
     kind = class_of(base)
-    if isinstance(base, OwnArray) and name == "__class__":
-        return kind
-    if isinstance(base, OwnArray) and own_arrays.is_of_array(base, name):
-        return own_arrays.attribute(run, base, name, lambda array: run.attribute(array, name))
     found = inspect.getattr_static(kind, name, None)
     if isinstance(found, property) and found.fget is not None:
         return run.call(found.fget, [base], {})
@@ -215,18 +205,14 @@ def attribute(run: Context, base: Any, name: str) -> Any:
     finder = inspect.getattr_static(kind, "__getattr__", None)
     if found is None and _is_function(finder):
         return run.call(finder, [base, name], {})
-    if isinstance(base, OwnArray) and (found is None or name == "__dict__"):
-        run.tracer.refuse(f"{kind.__name__!r} object has no attribute {name!r}")
     try:
-        return run.outside(name, found if isinstance(base, OwnArray) else getattr(base, name))
+        return run.outside(name, getattr(base, name))
     except AttributeError as problem:
         run.tracer.fail(problem)
 
 
 def above(run: Context, base: Any, name: str) -> Any:
     """``super().name``: what a property of a class above computes, or a method."""
-    if isinstance(base, own_arrays.Above):
-        return base.found(run, name)
     mro = base.__self_class__.__mro__
     for kind in mro[mro.index(base.__thisclass__) + 1 :]:
         if name in vars(kind):
@@ -255,7 +241,7 @@ def set_attribute(
     Raises:
         Refusal: the object is from outside of the program, or its class lets nobody set it.
     """
-    kind = class_of(base) if isinstance(base, OwnArray) else type(base)
+    kind = type(base)
     _check_made(run, base, name)
     setter = inspect.getattr_static(kind, "__setattr__")
     if by_itself and _is_function(setter) and not _is_generated(setter):
@@ -268,8 +254,6 @@ def set_attribute(
     sets_itself = by_itself and setter != vars(object)["__setattr__"]
     if (sets_itself and _is_generated(setter)) or isinstance(found, property):
         _as_python(run, setattr, base, name, value)
-    if isinstance(base, OwnArray) and own_arrays.is_of_array(base, name):
-        run.tracer.refuse(f"an assignment to {name!r} of a {kind.__name__}")
     if class_of(base) is not kind and not inspect.ismemberdescriptor(found):
         run.tracer.fail(AttributeError(f"{kind.__name__!r} object has no attribute {name!r}"))
     if sets_itself:
@@ -343,10 +327,10 @@ def special(run: Context, base: Any, name: str, *arguments: Any, **named: Any) -
     return run.call(found, [base, *arguments], named)
 
 
-_UNARY: dict[Any, tuple[Any, np.ufunc]] = {
-    ast.USub: (operator.neg, np.negative),
-    ast.UAdd: (operator.pos, np.positive),
-    ast.Invert: (operator.invert, np.invert),
+_UNARY: dict[Any, Any] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
 }
 
 
@@ -363,8 +347,6 @@ def as_text(run: Context, value: Any, conversion: str = "") -> Any:
         run.tracer.refuse("a text of a list of objects that have values of the run")
     if not is_own(value) or isinstance(value, tuple | list | dict):
         return value
-    if isinstance(value, OwnArray):
-        run.tracer.refuse("a text of an array of a user's class; write np.asarray(x)")
     for name in ("repr",) if conversion == "r" else ("str", "repr"):
         found = special(run, value, name)
         if found is not NotImplemented:
@@ -379,16 +361,11 @@ def has_operators(value: Any) -> bool:
 
 def unary(run: Context, value: Any, op: ast.unaryop) -> Any:
     """What an operator of one operand gives of an object."""
-    python, kind = _UNARY[type(op)]
-    if not isinstance(value, OwnArray):
-        return required(run, NAMES[type(op)], python, value)
-    return own_arrays.operate(run, op, python, lambda array: run.call(kind, [array], {}), value)
+    return required(run, NAMES[type(op)], _UNARY[type(op)], value)
 
 
 def part(run: Context, base: Any, items: Any) -> Any:
     """``base[items]`` of an object."""
-    if isinstance(base, OwnArray):
-        return own_arrays.part(run, base, items, run.part_of)
     return required(run, "getitem", operator.getitem, base, items)
 
 
@@ -410,11 +387,6 @@ def required(run: Context, name: str, python: Any, base: Any, *arguments: Any) -
 
     found = special(run, base, name, *arguments)
     return found if found is not NotImplemented else fail(run, python, base, *arguments)
-
-
-def binary_of(run: Context, op: Any, left: Any, right: Any) -> Any:
-    """An operator that computes."""
-    return run.binary(op, left, right)
 
 
 def of_named_tuple(owner: Any, method: str, named: Mapping[str, Any]) -> Any:

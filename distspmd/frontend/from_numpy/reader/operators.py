@@ -18,13 +18,13 @@ from distspmd.frontend.from_numpy.arrays.failures import checked_operands, check
 from distspmd.frontend.from_numpy.arrays.kinds import has_data, is_array, is_foreign, is_whole
 from distspmd.frontend.from_numpy.arrays.run_types import is_truth, with_whole, without_mixture
 from distspmd.frontend.from_numpy.arrays.transcript import Refusal
-from distspmd.frontend.from_numpy.arrays.values import OwnArray, Tensor, number
+from distspmd.frontend.from_numpy.arrays.values import Tensor, number
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.lists import list_changes, lists, run_sets
 from distspmd.frontend.from_numpy.lists.known_keys import known_key
 from distspmd.frontend.from_numpy.lists.list_forms import Leaf
 from distspmd.frontend.from_numpy.lists.run_lists import RunList
-from distspmd.frontend.from_numpy.reader import letters, objects, own_arrays, texts
+from distspmd.frontend.from_numpy.reader import letters, objects, texts
 from distspmd.frontend.from_numpy.reader.conditions import decided
 from distspmd.frontend.from_numpy.reader.python_errors import fail
 from distspmd.frontend.tensor_ir.whole_numbers import (
@@ -504,11 +504,6 @@ def operate(run: Context, op: ast.AST, left: Any, right: Any) -> Any:
     """
     if not objects.has_operators(left) and not objects.has_operators(right):
         return NotImplemented
-    if isinstance(left, OwnArray) or isinstance(right, OwnArray):
-        reads: Any = compared if isinstance(op, ast.cmpop) else objects.binary_of
-        return own_arrays.operate(
-            run, op, PYTHON[type(op)], lambda a, b: reads(run, op, a, b), left, right
-        )
     name = objects.NAMES[type(op)]
     found = (
         objects.special(run, left, name, right) if objects.has_operators(left) else NotImplemented
@@ -528,8 +523,6 @@ def tested(run: Context, value: Any) -> Any:
     """What decides a condition: of a list whether it has elements, of an object what it says."""
     if isinstance(value, RunList):
         return lists.is_not_empty(run, value)
-    if isinstance(value, OwnArray):
-        return value.array
     if not objects.is_own(value) or isinstance(value, tuple | list | dict):
         return value
     for name in ("bool", "len"):

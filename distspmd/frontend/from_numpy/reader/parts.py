@@ -15,13 +15,13 @@ from distspmd.frontend.from_numpy.arrays.choosing import as_arrays
 from distspmd.frontend.from_numpy.arrays.images import Image
 from distspmd.frontend.from_numpy.arrays.kinds import has_data, is_array
 from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll
-from distspmd.frontend.from_numpy.arrays.values import OwnArray, Tensor
+from distspmd.frontend.from_numpy.arrays.values import Tensor
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds import told_apart
 from distspmd.frontend.from_numpy.lists import run_dicts
 from distspmd.frontend.from_numpy.lists.known_keys import known_key
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, decided_by_run
-from distspmd.frontend.from_numpy.reader import matrices, objects, own_arrays, python_errors
+from distspmd.frontend.from_numpy.reader import objects, python_errors
 from distspmd.frontend.from_numpy.reader.map_indices import where_in_range
 from distspmd.frontend.from_numpy.reader.mutation import before_change
 from distspmd.frontend.from_numpy.reader.sharing import stored_image
@@ -39,11 +39,7 @@ def bind_part(run: Context, target: ast.Subscript, value: Any) -> None:
         found = objects.special(run, base, "setitem", items, value)
         if found is not NotImplemented:
             return
-        if not isinstance(base, OwnArray):
-            python_errors.fail(run, operator.setitem, base, items, value)
-        if matrices.write(run, base, items, value):
-            return
-        base = base.array
+        python_errors.fail(run, operator.setitem, base, items, value)
     if isinstance(base, list) and has_data(items):
         _leave_loop(run, base, value)
         decided_by_run(run, base)
@@ -97,8 +93,7 @@ def _kind_of(value: Any) -> str:
 
 def write_part(run: Context, base: Any, items: Any, value: Any) -> None:
     """``base[items] = value`` of an array."""
-    tracer, value = run.tracer, own_arrays.plain(value)
-    value, items = array_protocol.array_of(run, value), own_arrays.plain(items)
+    tracer, value = run.tracer, array_protocol.array_of(run, value)
     if value is None and isinstance(base, Tensor):
         if base.dtype.kind not in "fc":
             tracer.refuse(f"TypeError: None is no number of the type {base.dtype}")

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 import sympy
 
-from distspmd.frontend.from_numpy.arrays.values import OwnArray, Tensor, View
+from distspmd.frontend.from_numpy.arrays.values import Tensor, View
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, RunTable
 from distspmd.frontend.from_numpy.reader.objects import class_of, is_own_class
@@ -25,10 +25,9 @@ def stand_in(value: Any) -> Any:
 
     What Python does with it runs nothing of the program.
     """
-    if isinstance(value, Tensor | OwnArray):
-        array = value.array if isinstance(value, OwnArray) else value
-        is_array = array.ndim or array.is_array
-        return np.zeros((1,) * array.ndim, array.dtype) if is_array else array.python_class(0)
+    if isinstance(value, Tensor):
+        is_array = value.ndim or value.is_array
+        return np.zeros((1,) * value.ndim, value.dtype) if is_array else value.python_class(0)
     if isinstance(value, sympy.Basic):
         return False if value.is_Boolean else 0
     if isinstance(value, RunList | RunTable):

@@ -20,7 +20,6 @@ from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import Refusal
 from distspmd.frontend.from_numpy.arrays.values import (
     INT64,
-    OwnArray,
     Tensor,
     View,
     whole_expression,
@@ -31,7 +30,7 @@ from distspmd.frontend.from_numpy.lists.lists import values_of
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, RunTable
 from distspmd.frontend.from_numpy.lists.tables_of_lists import rows_of
 from distspmd.frontend.from_numpy.parallel_map import ParallelMap
-from distspmd.frontend.from_numpy.reader import letters, objects, own_arrays
+from distspmd.frontend.from_numpy.reader import letters, objects
 from distspmd.frontend.from_numpy.reader.generators import Generator, collect
 from distspmd.frontend.from_numpy.reader.python_errors import fail
 from distspmd.frontend.from_numpy.reader.texts import Text
@@ -219,8 +218,6 @@ def iterated(run: Context, over: Any) -> Any:
     if not objects.is_own(over) or isinstance(over, tuple | list | dict):
         return over
     found = objects.special(run, over, "iter")
-    if isinstance(over, OwnArray) and found is NotImplemented:
-        return over.array if over.array.ndim == 1 else own_arrays.rows(run, over)
     if found is NotImplemented and not hasattr(objects.class_of(over), "__getitem__"):
         fail(run, iter, over)
     if found is NotImplemented or (objects.is_own(found) and found is not over):

@@ -20,7 +20,7 @@ from distspmd.frontend.from_numpy.arrays.real_or_complex import (
 )
 from distspmd.frontend.from_numpy.arrays.run_types import TYPES, typed
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
-from distspmd.frontend.from_numpy.arrays.values import OwnArray, Tensor, View, number, view_of
+from distspmd.frontend.from_numpy.arrays.values import Tensor, View, number, view_of
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds import variables
 from distspmd.frontend.from_numpy.library import is_of_library
@@ -32,7 +32,6 @@ from distspmd.frontend.from_numpy.reader.generators import Generator
 from distspmd.frontend.from_numpy.reader.texts import Choice, Text, known_choice, message_parts
 from distspmd.frontend.tensor_ir.statements import Container
 from distspmd.runtime.calls.form import (
-    ELEMENTS,
     Column,
     IteratorOf,
     KeptObject,
@@ -157,10 +156,8 @@ def _object(tracer: Tracer, value: Any, found: list[Any]) -> ObjectOf:
             f"a {kind.__name__} is returned that holds an object twice, or itself: the caller "
             "would get several. Return what it has of numbers and arrays"
         )
-    parts, own = {}, vars(value)
-    if isinstance(value, OwnArray):
-        parts[ELEMENTS], own = _form(tracer, value.array, found), value.attributes
-    for name, part in own.items():
+    parts = {}
+    for name, part in vars(value).items():
         if callable(part) and not objects.is_own(part):
             tracer.refuse(
                 f"a {kind.__name__} is returned, whose attribute {name!r} is a function; return "

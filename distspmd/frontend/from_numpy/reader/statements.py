@@ -18,7 +18,7 @@ from distspmd.frontend.from_numpy.arrays.kinds import has_data
 from distspmd.frontend.from_numpy.arrays.real_or_complex import RealOrComplex
 from distspmd.frontend.from_numpy.arrays.subscripts import has_ellipsis, is_basic
 from distspmd.frontend.from_numpy.arrays.transcript import KnownError, told
-from distspmd.frontend.from_numpy.arrays.values import OwnArray, Tensor, View
+from distspmd.frontend.from_numpy.arrays.values import Tensor, View
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds import told_apart
 from distspmd.frontend.from_numpy.kinds.absence import may_be_unbound
@@ -28,10 +28,8 @@ from distspmd.frontend.from_numpy.lists.known_keys import known_key
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, decided_by_run
 from distspmd.frontend.from_numpy.reader import (
     generators,
-    matrices,
     objects,
     operators,
-    own_arrays,
     python_errors,
 )
 from distspmd.frontend.from_numpy.reader.accumulators import accumulate
@@ -209,8 +207,6 @@ def _augment_name(run: Context, node: ast.AugAssign, target: ast.Name) -> None:
 
 def _changed(run: Context, old: Any, op: ast.operator, new: Any) -> bool:
     """Change an array or a list in place; False for what is bound anew."""
-    if isinstance(old, OwnArray):
-        return _changed_own(run, old, op, new)
     check_changeable(run, old)
     is_array = isinstance(old, View) and (old.ndim > 0 or old.container.is_point)
     if is_array and old.weak is None:  # numbers are bound anew
@@ -238,28 +234,13 @@ def _changed(run: Context, old: Any, op: ast.operator, new: Any) -> bool:
     return False
 
 
-def _changed_own(run: Context, old: OwnArray, op: ast.operator, new: Any) -> bool:
-    """Change an array of a user's class in place."""
-    if matrices.change(run, old, op, new):
-        return True
-    found = objects.special(run, old, f"i{objects.NAMES[type(op)]}", new)
-    if found is NotImplemented:
-        return _changed(run, old.array, op, own_arrays.plain(new))
-    if found is not old:
-        run.tracer.refuse("an augmented assignment that makes another array of a user's class")
-    return True
-
-
 def _augment_part(run: Context, node: ast.AugAssign, target: ast.Subscript) -> None:
     tracer = run.tracer
     base = run.writable(target.value)
     items = run.subscript(target.slice)
     new = run.present(node.value)
-    found = matrices.augment_part(run, base, items, node.op, new)
-    if found or _augment_part_of_object(run, base, items, node.op, new):
+    if _augment_part_of_object(run, base, items, node.op, new):
         return
-    new = own_arrays.plain(new)
-    base = own_arrays.writable(run, base)
     tracer.node = node
     if isinstance(base, RunList):
         run_dicts.augment(run, base, items, node.op, new)
@@ -296,7 +277,7 @@ def _augment_part(run: Context, node: ast.AugAssign, target: ast.Subscript) -> N
 def _augment_part_of_object(
     run: Context, base: Any, items: Any, op: ast.operator, new: Any
 ) -> bool:
-    if not objects.is_own(base) or isinstance(base, list | dict | OwnArray):
+    if not objects.is_own(base) or isinstance(base, list | dict):
         return False
     old = objects.part(run, base, items)
     found = old if _changed(run, old, op, new) else run.binary(op, old, new)
