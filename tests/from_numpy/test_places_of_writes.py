@@ -60,6 +60,29 @@ def indices_that_change(a: Any, b: Any) -> Any:
     return a[i, j].sum()
 
 
+def streams_along_tables(f: Any) -> Any:
+    cx, cy = np.array([0, 0, 1, 1, -1]), np.array([0, 1, 1, 0, -1])
+    for _t in range(2):
+        for i, x, y in zip(np.arange(5), cx, cy, strict=True):
+            f[:, :, i] = np.roll(f[:, :, i], x, axis=1)
+            f[:, :, i] = np.roll(f[:, :, i], y, axis=0)
+    total = 0.0
+    for n, x in enumerate(cy):
+        f[x, n] += total
+        total = total + f[x + 2, n].sum() * x
+    return f, total
+
+
+def streams_along_a_table_that_changes(f: Any, k: Any) -> Any:
+    cx = np.array([0, 2, 1, 1, -1])
+    for _t in range(3):
+        for i, x in enumerate(cx):
+            f[:, i] = np.roll(f[:, i], x, axis=0)
+        cx[1] = k[0]
+        cx += 1
+    return cx
+
+
 def rows_of_a_mask(f: Any, m: Any, w: Any) -> Any:
     f[m] = 0.5
     f[m, :] *= -1
@@ -91,6 +114,8 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (diagonals, (RNG.random((9, 9)),)),
     (grids_of_indices, (RNG.random((9, 9)), RNG.random((6, 7)))),
     (indices_that_change, (RNG.random((9, 9)), RNG.random((6, 7)))),
+    (streams_along_tables, (RNG.random((7, 6, 5)),)),
+    (streams_along_a_table_that_changes, (RNG.random((7, 6)), np.array([3]))),
     (rows_of_a_mask, (RNG.random((7, 5, 3)), RNG.random((7, 5)) > 0.5, RNG.random(3))),
     (bounces, (RNG.random((7, 5, 3)), RNG.random((7, 5)) > 0.5, RNG.random(3))),
     (blocks_of_a_mask, (RNG.random((4, 3, 2, 5)), RNG.random((4, 3)) > 0.5, RNG.random((2, 5)))),
@@ -131,6 +156,13 @@ def of_indices(a: Any) -> None:
     a += 1
 
 
+def of_tables(a: Any) -> None:
+    cx, cy = np.array([0, 0, 1]), np.array([0, 1, -1])
+    a *= 2
+    for i, x, y in zip(np.arange(3), cx, cy, strict=True):
+        a[:, :, i] = np.roll(a[:, :, i], x, axis=1) + np.roll(a[:, :, i], y, axis=0)
+
+
 def of_a_mask(a: Any, m: Any) -> None:
     for _t in range(3):
         a[m] = 0.0
@@ -142,9 +174,10 @@ def of_a_mask(a: Any, m: Any) -> None:
     [
         (of_diagonals, (np.ones((48, 48)),), 0),
         (of_indices, (np.ones((48, 48)),), 1),  # 46 rows are cut elsewhere than 48
+        (of_tables, (np.ones((48, 20, 3)),), 1),
         (of_a_mask, (np.ones((48, 20, 3)), RNG.random((48, 20)) > 0.5), 0),
     ],
-    ids=["diagonals", "indices", "a mask"],
+    ids=["diagonals", "indices", "tables", "a mask"],
 )
 def test_what_ranks_write_of_their_own_moves_at_most_a_row_at_each_border(
     function: Callable[..., Any], given: tuple[Any, ...], rows: int

@@ -24,6 +24,7 @@ from distspmd.frontend.from_numpy.arrays.values import (
     View,
     whole_expression,
 )
+from distspmd.frontend.from_numpy.arrays.written_values import line_of
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.lists.lists import values_of
@@ -103,8 +104,40 @@ class Places:
         return bool(self.axes) and all(isinstance(a, range | SymbolicRange) for a in self.axes)
 
 
+_LISTED = 32
+"""Whole numbers of a table, at most, over which a loop is written out."""
+
+
 def by_index(run: Context, over: Any) -> tuple[Whole, Callable[[Whole], Any]] | None:
-    """How many values are iterated over, and the value at an index; None where these are listed."""
+    """How many values are iterated over, and the value at an index; None where these are listed.
+
+    A short table of whole numbers, ``np.array([0, 1, -1])``, is a list of them: an index or a shift
+    by one of them is known then.
+    """
+    tables, lengths = _tables_and_lengths(run.tracer, over)
+    if tables and all(isinstance(n, int) for n in lengths):
+        return None
+    return _by_index(run, over)
+
+
+def _tables_and_lengths(tracer: Tracer, over: Any) -> tuple[bool, list[Any]]:
+    """Whether there are short tables in what is iterated over, and the lengths of all parts."""
+    if isinstance(over, Enumerated):
+        return _tables_and_lengths(tracer, over.values)
+    if isinstance(over, Zipped):
+        found = [_tables_and_lengths(tracer, v) for v in over.values]
+        return any(t for t, _ in found), [n for _, lengths in found for n in lengths]
+    if isinstance(over, range | list | tuple):
+        return False, [len(over)]
+    if not isinstance(over, Tensor) or not over.ndim:
+        return False, [None]
+    table = tracer.tables.get(over.container) if isinstance(over, View) and over.is_whole else None
+    is_short = table is not None and len(table) <= _LISTED and table.dtype.kind in "iu"
+    return is_short and over.ndim == 1 and line_of(table) is None, [over.shape[0]]
+
+
+def _by_index(run: Context, over: Any) -> tuple[Whole, Callable[[Whole], Any]] | None:
+    """The same, also of short tables."""
     tracer = run.tracer
     if isinstance(over, RunList):
         return values_of(run, over)
@@ -117,11 +150,11 @@ def by_index(run: Context, over: Any) -> tuple[Whole, Callable[[Whole], Any]] | 
     if isinstance(over, SymbolicRange):
         return over.length, lambda index: add(over.first, multiply(index, over.step))
     if isinstance(over, Enumerated):
-        inner = by_index(run, over.values)
+        inner = _by_index(run, over.values)
         if inner is not None:
             return inner[0], lambda index: (add(index, over.start), inner[1](index))
     if isinstance(over, Zipped):
-        parts = [by_index(run, v) for v in over.values]
+        parts = [_by_index(run, v) for v in over.values]
         known = [part for part in parts if part is not None]
         if known and len(known) == len(parts):
             return least_of([n for n, _ in known]), lambda index: tuple(v(index) for _, v in known)
@@ -236,7 +269,7 @@ def static_values(interpreter: Context, over: Any) -> Iterator[Any]:
     elif isinstance(over, Places):
         yield from _static_places(interpreter, over)
     elif isinstance(over, SymbolicRange | Tensor | RunList | Text):
-        length, value_of = by_index(interpreter, over) or (0, None)
+        length, value_of = _by_index(interpreter, over) or (0, None)
         if not isinstance(length, int):
             tracer.refuse(f"a number of values that is not known: {length}")
         yield from map(value_of, range(max(0, length)))  # type: ignore[arg-type]
