@@ -33,8 +33,6 @@ class Context(Protocol):
     inner_calls: int
     computed_with: ast.expr | None
     streams: dict[str, Any]
-    told_apart: int
-    names_of_statements: dict[ast.stmt, Any]
     hosting: Any
 
     @property

@@ -29,8 +29,9 @@ from distspmd.frontend.from_numpy.host.regions import (
     RegionCall,
     function_of,
 )
+from distspmd.frontend.from_numpy.kinds.absence import may_be_absent
 from distspmd.frontend.from_numpy.kinds.reading_again import ReadProgramAgain
-from distspmd.frontend.from_numpy.kinds.variables import OfPython
+from distspmd.frontend.from_numpy.kinds.variables import OfPython, Undecided
 from distspmd.frontend.from_numpy.numpy.asking import Question
 from distspmd.frontend.from_numpy.reader.registry import expression
 from distspmd.frontend.tensor_ir.whole_numbers import symbol
@@ -253,6 +254,8 @@ class _RegionQuestion(Question):
         value = run.variables.get(name)
         if isinstance(value, OfPython):
             return {"kept": value.name}
+        if isinstance(value, Undecided) and not may_be_absent(value):
+            self._lack(name)
         if name in run.variables and is_object(value) and name in region.objects:
             self._check_own(name)
         value = run.whatever(ast.fix_missing_locations(ast.copy_location(read, run.tracer.node)))
@@ -291,13 +294,21 @@ class _RegionQuestion(Question):
         if type(value) is dict and all(type(k) in _KNOWN for k in value):
             return {"dict": [[k, self._tree(name, v)] for k, v in value.items()]}
         if _is_of_reader(value) or has_data(value):
-            self._become_object(name)
-            self._refuse(f"Python runs {self.lines} and needs {name!r} there, which it cannot get")
+            self._lack(name)
         try:
             return {"fresh": pickled(value)}
         except Exception:  # whatever an object of the user raises
-            self._become_object(name)
-            self._refuse(f"Python runs {self.lines} and needs {name!r} there, which it cannot get")
+            self._lack(name)
+
+    def _lack(self, name: str) -> NoReturn:
+        """Have Python bind a variable that it cannot get from the program.
+
+        Raises:
+            NeedsObject: it does not yet.
+            Refusal: it cannot bind it.
+        """
+        self._become_object(name)
+        self._refuse(f"Python runs {self.lines} and needs {name!r} there, which it cannot get")
 
     # -- results --------------------------------------------------------------------------------
 

@@ -162,6 +162,18 @@ def end_way(run: Context, kind: str, text: str) -> NoReturn:
     raise EndsHere(run.tracer.message(f"{kind}: {text}"))
 
 
+def refuse_choice(run: Context, choice: Undecided) -> NoReturn:
+    """Refuse to compute with one of several things.
+
+    Raises:
+        Refusal: with what to write instead.
+    """
+    run.tracer.refuse(
+        f"{choice.reason}: compute with it in the branch that binds it, or bind things of one "
+        "kind, for 0 an array of zeros say"
+    )
+
+
 def end_failed(run: Context, failed: Fails) -> NoReturn:
     """End the way of the run that is being read, if a statement of it fails whatever there is.
 

@@ -27,7 +27,6 @@ from distspmd.frontend.from_numpy.kinds.absence import (
     unbound_or,
     value_of,
 )
-from distspmd.frontend.from_numpy.kinds.alternatives import have_one_form, leaves
 from distspmd.frontend.from_numpy.kinds.carried_records import has_parts, record_of
 from distspmd.frontend.from_numpy.kinds.carried_variables import First, Loop
 from distspmd.frontend.from_numpy.kinds.last_values import names_read
@@ -167,31 +166,6 @@ def carry_absent(
         raise BoundAtTimes(loop, name, none_or(name, before, _NO))
 
 
-def carry_choice(interpreter: Context, loop: Loop, name: str, before: Any, now: Any) -> None:
-    """Let a loop carry which of several things a variable is, behind its first iteration.
-
-    Where the first iteration is yet to be read by itself, a variable may be one thing behind it.
-
-    Args:
-        interpreter: the reading.
-        loop: at the end of an iteration.
-        name: of the variable.
-        before: what it is before the loop.
-        now: something else that it is behind an iteration, or a choice of such.
-
-    Raises:
-        BoundAtTimes: the loop is read again with it.
-    """
-    if not _is_rest(loop.node) and not isinstance(before, OneOf):
-        return
-    known = [leaf.value for leaf in leaves(before)]
-    for leaf in leaves(now):
-        if not any(have_one_form(value, leaf.value) for value in known):
-            first = _first(interpreter, loop, name, leaf.value)
-            reason = f"{name!r} is {told(known[0])} or {told(leaf.value)} here"
-            raise BoundAtTimes(loop, name, OneOf(reason, _YES, (before, first)))
-
-
 def _is_of_any_reading(first: Any) -> bool:
     """Whether a first value has no symbols that are those of one reading."""
     if isinstance(first, OneOf):
@@ -201,13 +175,6 @@ def _is_of_any_reading(first: Any) -> bool:
     if isinstance(first, Tensor):
         return all(isinstance(n, int) for n in first.shape)
     return not has_data(first)
-
-
-def _is_rest(node: ast.For | ast.While) -> bool:
-    """Whether the first iteration of a loop was read by itself."""
-    if isinstance(node, ast.While):
-        return bool(getattr(node, "why_rest", ""))
-    return isinstance(node.iter, ast.Constant)
 
 
 def _is_carried(value: Any) -> bool:

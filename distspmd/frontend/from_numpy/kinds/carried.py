@@ -22,16 +22,13 @@ from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll, told
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds.absence import may_be_none, value_of
-from distspmd.frontend.from_numpy.kinds.alternatives import Wider, is_choice
 from distspmd.frontend.from_numpy.kinds.bound_at_times import (
     FIXED,
     BoundAtTimes,
     carry_absent,
-    carry_choice,
     carry_missing,
 )
 from distspmd.frontend.from_numpy.kinds.carried_choices import (
-    before_of,
     move_choice,
     note_set_at_first,
     note_surely_set,
@@ -338,16 +335,10 @@ def _leave(
     now = one.now
     if is_free and type(now) is Undecided:  # nothing reads it in another iteration
         raise ReadLoopAgain(one.name, "free")
-    if not isinstance(one.value, OneOf):
-        if not is_free:
-            carry_absent(interpreter, loop, one.name, one.value, one.before, now)
-        if is_choice(now):
-            carry_choice(interpreter, loop, one.name, one.before, now)
+    if not isinstance(one.value, OneOf) and not is_free:
+        carry_absent(interpreter, loop, one.name, one.value, one.before, now)
     try:
         _moves(interpreter, one.name, one.value, now, moves, loop, one.before)
-    except Wider as wider:
-        carry_choice(interpreter, loop, one.name, one.before, wider.value)
-        raise CannotRoll(f"{one.name!r} changes its kind in the loop") from None
     except ReadLoopAgain as again:
         if is_free and not has_one_type(interpreter, loop.node, one.name, again):
             raise ReadLoopAgain(one.name, "free") from None
@@ -371,8 +362,6 @@ def _check_stays(interpreter: Context, loop: Loop, one: Carried, now: Any) -> No
     if have_one_form(one.before, now):
         raise ReadLoopAgain(one.name, RECORD)
     read_again_with(interpreter, one.name, one.before, now)
-    if is_choice(now):
-        carry_choice(interpreter, loop, one.name, one.before, now)
     raise CannotRoll(
         f"{one.name!r} is {told(one.before)} at first and {told(now)} after an iteration"
     )
@@ -414,8 +403,7 @@ def _moves(
         return
     if isinstance(place, OneOf):
         for own, value in move_choice(name, place, now, moves):
-            part, first = before_of(name, own, place, before)
-            _moves(interpreter, part, own, value, moves, loop, first)
+            _moves(interpreter, name, own, value, moves, loop, value_of(before))
         return
     if isinstance(place, RunList | RunTable):
         moves.append(list_move(interpreter, place, now))

@@ -10,15 +10,12 @@ import sympy
 from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll, told
 from distspmd.frontend.from_numpy.arrays.values import INT64, View
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.kinds import alternatives
 from distspmd.frontend.from_numpy.kinds.absence import (
     flag_of,
-    may_be_absent,
     may_be_none,
     may_be_unbound,
     value_of,
 )
-from distspmd.frontend.from_numpy.kinds.carried_records import has_parts
 from distspmd.frontend.from_numpy.kinds.carried_variables import Loop
 from distspmd.frontend.from_numpy.kinds.variables import ABSENT, UNBOUND, OneOf, alike, readable
 from distspmd.frontend.tensor_ir.statements import Block, SetSymbol
@@ -26,7 +23,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import symbol
 
 
 def place_choice(run: Context, name: str, before: OneOf, place: Callable[[Any], Any]) -> OneOf:
-    """What stands in a loop for a value that may be absent, or is one of several things.
+    """What stands in a loop for a value that may be absent.
 
     Args:
         run: the reading.
@@ -36,13 +33,9 @@ def place_choice(run: Context, name: str, before: OneOf, place: Callable[[Any], 
     """
     which = run.tracer.unique(f"{readable(name)}_which")
     run.tracer.bounds[which] = (0, 1)
-    values = before.values
-    if may_be_absent(before):
-        inner = value_of(before)
-        values = (next(value for value in values if value is not inner), inner)
-        run.tracer.add(SetSymbol(which, flag_of(before, values[0]), INT64))
-    else:
-        run.tracer.add(SetSymbol(which, before.which, INT64))
+    inner = value_of(before)
+    values = (next(value for value in before.values if value is not inner), inner)
+    run.tracer.add(SetSymbol(which, flag_of(before, values[0]), INT64))
     places = map(place, values)
     kept = [v if p is ABSENT else p for v, p in zip(values, places, strict=True)]
     return OneOf(before.reason, symbol(which), (kept[0], kept[1]))
@@ -55,12 +48,7 @@ def move_choice(
 
     Raises:
         CannotRoll: the value has no place, and changes.
-        Wider: it is something else than the choice can be.
     """
-    if not may_be_absent(place):
-        flags, pairs = alternatives.moved(place, now)
-        moves += flags
-        return [(own, value) for own, value in pairs if isinstance(own, _PLACES) or has_parts(own)]
     absent, inner = place.values
     moves.append((place.which, flag_of(now, absent)))
     if now is absent:
@@ -72,24 +60,6 @@ def move_choice(
     if not alike(inner, value):
         raise CannotRoll(f"{name!r} is {told(inner)} or {told(value)} in the loop")
     return []
-
-
-def before_of(name: str, own: Any, place: OneOf, before: OneOf) -> tuple[str, Any]:
-    """What an alternative is called in a loop that carries a choice, and what it is before it.
-
-    Args:
-        name: of the choice.
-        own: the place of the alternative.
-        place: of the choice.
-        before: the choice before the loop.
-    """
-    if may_be_absent(place):
-        return name, value_of(before)
-    places, firsts = alternatives.leaves(place), alternatives.leaves(before)
-    for n, (leaf, first) in enumerate(zip(places, firsts, strict=True)):
-        if leaf.value is own:
-            return f"{name}_alternative{n}", first.value
-    raise AssertionError(name)
 
 
 _PLACES = sympy.Symbol | View | tuple | list | OneOf

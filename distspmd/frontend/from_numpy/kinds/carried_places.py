@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -14,15 +13,14 @@ from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll
 from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View, view_of
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds.absence import may_be_absent, may_be_none
-from distspmd.frontend.from_numpy.kinds.alternatives import arrays_among, is_choice
 from distspmd.frontend.from_numpy.kinds.bound_at_times import FIXED
 from distspmd.frontend.from_numpy.kinds.carried_choices import place_choice
 from distspmd.frontend.from_numpy.kinds.carried_lists import own_list
-from distspmd.frontend.from_numpy.kinds.carried_records import RECORD, has_parts, record_place
+from distspmd.frontend.from_numpy.kinds.carried_records import RECORD, record_place
 from distspmd.frontend.from_numpy.kinds.carried_variables import Loop
 from distspmd.frontend.from_numpy.kinds.first_arrays import is_of_others
 from distspmd.frontend.from_numpy.kinds.text_choices import Texts, place_of_text
-from distspmd.frontend.from_numpy.kinds.variables import ABSENT, OneOf, readable
+from distspmd.frontend.from_numpy.kinds.variables import ABSENT, readable
 from distspmd.frontend.from_numpy.kinds.varying import ReadLoopAgain, Varying, varying_place
 from distspmd.frontend.from_numpy.reader.bindings import is_written_first
 from distspmd.frontend.from_numpy.reader.letters import Spelled, place_of_letters
@@ -37,8 +35,6 @@ _LONGEST = 64
 def place_of(interpreter: Context, name: str, before: Any, loop: Loop) -> Any:
     """What stands for a value in all iterations; ABSENT where it has to stay what it is."""
     tracer, kind = interpreter.tracer, loop.kind_of(name, before)
-    if is_choice(before) and not may_be_absent(before):
-        return place_alternatives(interpreter, name, before, loop)
     if may_be_absent(before):
         is_fixed = kind == FIXED
         place = place_of if not is_fixed else _stays
@@ -112,23 +108,6 @@ def _is_record(interpreter: Context, value: Any) -> bool:
 def _has_place(value: Any) -> bool:
     """Whether a part of a tuple or a list is carried; None becomes so, if an iteration sets it."""
     return value is None or is_carried(value) or may_be_none(value)
-
-
-def place_alternatives(run: Context, name: str, before: OneOf, loop: Loop) -> OneOf:
-    """What stands for one of several things: flags, and places of those that have some."""
-    count = itertools.count()
-    if len(arrays_among(before)) > 1:
-        raise CannotRoll(f"{name!r} is one of several arrays in the loop")
-
-    def place(value: Any) -> Any:
-        if isinstance(value, OneOf):
-            return place_choice(run, name, value, place)
-        part = f"{name}_alternative{next(count)}"
-        if has_parts(value):
-            loop.kinds[part] = RECORD
-        return ABSENT if callable(value) else place_of(run, part, value, loop)
-
-    return place_choice(run, name, before, place)
 
 
 def is_carried(value: Any) -> bool:

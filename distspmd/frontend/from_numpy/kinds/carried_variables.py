@@ -11,7 +11,6 @@ from distspmd.frontend.from_numpy.arrays.kinds import is_whole
 from distspmd.frontend.from_numpy.arrays.links import Alias
 from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View
-from distspmd.frontend.from_numpy.kinds.alternatives import is_wider
 from distspmd.frontend.from_numpy.kinds.nests import Kinds
 from distspmd.frontend.from_numpy.kinds.variables import ABSENT, OneOf
 from distspmd.frontend.from_numpy.lists.run_lists import RunList
@@ -146,7 +145,7 @@ class Loop:
         Raises:
             CannotRoll: it has another kind now.
         """
-        if name in self.firsts and not is_wider(first, self.firsts[name]):
+        if name in self.firsts:
             raise CannotRoll(f"{name!r} changes its kind in the loop")
         self.firsts[name] = first
 

@@ -22,10 +22,9 @@ from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll
 from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View, axis, make_view
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds.absence import may_be_absent, value_of
-from distspmd.frontend.from_numpy.kinds.alternatives import arrays_among
 from distspmd.frontend.from_numpy.kinds.moved_links import moved_links
 from distspmd.frontend.from_numpy.kinds.moves import move_symbols
-from distspmd.frontend.from_numpy.kinds.variables import OneOf, see_the_same
+from distspmd.frontend.from_numpy.kinds.variables import see_the_same
 from distspmd.frontend.from_numpy.lists.aliases import check_elements
 from distspmd.frontend.from_numpy.reader.conditions import relation_text
 from distspmd.frontend.from_numpy.reader.sharing import is_seen, references
@@ -259,10 +258,7 @@ def _mark(alias: Alias) -> None:
 
 def _present(value: Any) -> Any:
     """What a value is where it is not None, or not unbound."""
-    if may_be_absent(value):
-        return value_of(value)
-    arrays = arrays_among(value) if isinstance(value, OneOf) else []
-    return arrays[0] if len(arrays) == 1 else value
+    return value_of(value) if may_be_absent(value) else value
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from distspmd.frontend.from_numpy.arrays.values import (
     view_of,
 )
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.kinds import absence, alternatives
+from distspmd.frontend.from_numpy.kinds import absence
 from distspmd.frontend.from_numpy.kinds.carried_lists import are_run_lists
 from distspmd.frontend.from_numpy.kinds.carried_places import is_carried
 from distspmd.frontend.from_numpy.kinds.joined_arrays import link
@@ -106,7 +106,6 @@ def join(interpreter: Context, name: str, one: Any, other: Any, ways: Ways) -> A
     if any(map(absence.may_be_none, (one, other))):
         return _join_choices(interpreter, name, (one, other), ways)
     made = ways.known(one, other)
-    made = made if made is not None else _join_alternatives(interpreter, name, (one, other), ways)
     if made is None and are_run_lists(interpreter, one, other):
         made = join_lists(
             interpreter, name, (one, other), ways.blocks, ways.without(name, one, other)
@@ -204,30 +203,9 @@ def _join_choices(interpreter: Context, name: str, values: tuple[Any, Any], ways
 
     choice = absence.joined_choice(interpreter, name, values, ways.blocks, joined)
     if choice is None:
-        choice = _join_alternatives(interpreter, name, values, ways)
-    if choice is None:
         return _one_of(interpreter.tracer, name, values, ways.blocks)
     _set_missing_lengths(interpreter.tracer, values, ways.blocks)
     return choice
-
-
-def _join_alternatives(
-    interpreter: Context, name: str, values: tuple[Any, Any], ways: Ways
-) -> OneOf | None:
-    """A value of two ways that is one of several things on one of them; None for others."""
-    if not any(map(alternatives.is_choice, values)):
-        return None
-
-    def joined(one: Any, other: Any) -> Any:
-        return join(interpreter, name, one, other, ways)
-
-    def kept(value: Any) -> Any:
-        return _kept(interpreter.tracer, name, value)
-
-    found = alternatives.joined(interpreter, name, values, ways.blocks, joined, kept)
-    if found is not None:
-        _set_missing_lengths(interpreter.tracer, values, ways.blocks)
-    return found
 
 
 def _join_bindings(interpreter: Context, name: str, values: tuple[Any, Any], ways: Ways) -> OneOf:

@@ -8,16 +8,22 @@ branches there is one value, so that what follows is read once, however many suc
 from __future__ import annotations
 
 import ast
+import builtins
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from distspmd.frontend.from_numpy.arrays.kinds import has_data
+from distspmd.frontend.from_numpy.arrays.transcript import Refusal
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.kinds.told_apart import ReadsEntry
 from distspmd.frontend.from_numpy.kinds.variables import Undecided
 from distspmd.frontend.from_numpy.reader import objects
 from distspmd.frontend.from_numpy.reader.branches import branch
+from distspmd.frontend.from_numpy.reader.texts import Text
 
 _VALUE = "__chosen"
 """The variable that each way of such a branch sets."""
@@ -27,6 +33,81 @@ _UNLIKE = (
     "what the entry gives that a key of the run chooses has another form for each entry; give "
     "numbers, or arrays of one shape, or write if and elif with a statement for each"
 )
+
+
+MOST = 8
+"""Entries of a list or dictionary that are called by a key of the run, at most."""
+
+
+class ReadsEntry(Refusal):
+    """An expression reads one of several known things, by a key of the run.
+
+    Attributes:
+        node: the expression that reads it.
+        keys: all that the key may be; of an index also those from the end.
+        values: the entry of each.
+        key: what it is.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        node: ast.Subscript,
+        keys: list[tuple[Any, ...]],
+        values: list[Any],
+        key: Any,
+    ) -> None:
+        super().__init__(message)
+        self.node, self.keys, self.values, self.key = node, keys, values, key
+
+
+def look_for_entry(run: Context, node: ast.Subscript, base: Any, key: Any) -> None:
+    """Let what calls an entry of a known list or dictionary of functions do so for each entry.
+
+    Args:
+        run: the reading.
+        node: the expression ``base[key]``.
+        base: a list or dictionary; nothing happens where it holds numbers, arrays or texts.
+        key: what the expression in brackets is; nothing happens where it is known.
+
+    Raises:
+        ReadsEntry: the call or the attribute around is read for each.
+    """
+    is_known = not isinstance(key, Text) and not has_data(key)
+    if (
+        is_known
+        or not _holds_others(base)
+        or any(_may_change(run, part) for part in ast.walk(node.slice))
+    ):
+        return
+    is_dict = isinstance(base, dict)
+    every = [*base] if is_dict else [*range(len(base))]
+    keys = [(k,) if is_dict else (k, k - len(base)) for k in every]
+    if len(keys) <= MOST and all(isinstance(k, str | int) for k in every):
+        told = "one of several things, by a key that is not known before the run"
+        if run.tracer.guarded:  # the statement would look for the key where Python does not
+            run.tracer.refuse(told)
+        values = [base[k] for k in every]
+        raise ReadsEntry(run.tracer.message(told), node, keys, values, key)
+
+
+def _holds_others(base: Any) -> bool:
+    """Whether a list or dictionary holds functions or objects."""
+    if not isinstance(base, list | tuple) and type(base) is not dict:
+        return False
+    values = base.values() if isinstance(base, dict) else base
+    return bool(base) and all(callable(v) or objects.is_own(v) for v in values)
+
+
+def _may_change(run: Context, part: ast.AST) -> bool:
+    """Whether a part of a key may change something: a call of what is not Python's or NumPy's."""
+    if not isinstance(part, ast.Call):
+        return isinstance(part, ast.NamedExpr)
+    if isinstance(part.func, ast.Name):
+        return not hasattr(builtins, part.func.id)
+    module = part.func.value if isinstance(part.func, ast.Attribute) else None
+    known = run.variables.get(module.id) if isinstance(module, ast.Name) else None
+    return known is not np and known is not math
 
 
 def called(

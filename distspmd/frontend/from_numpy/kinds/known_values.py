@@ -11,7 +11,6 @@ from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll
 from distspmd.frontend.from_numpy.arrays.values import Tensor
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.kinds.absence import end_way
 from distspmd.frontend.from_numpy.kinds.joined_arrays import note_elements
 from distspmd.frontend.from_numpy.lists import lists
 from distspmd.frontend.from_numpy.lists.known_keys import known_key
@@ -54,8 +53,6 @@ def entry_of(run: Context, base: dict[Any, Any], key: Any) -> Any:
     try:
         return base[key] if handler is None else handler(run, base, key)
     except (TypeError, KeyError) as problem:
-        if isinstance(problem, KeyError) and run.told_apart and not run.tracer.guarded:
-            end_way(run, "KeyError", repr(key))
         run.tracer.fail(problem)
 
 

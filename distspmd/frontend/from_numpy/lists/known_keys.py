@@ -11,28 +11,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from distspmd.frontend.from_numpy.arrays.kinds import has_data
-from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll, Refusal
+from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.host.preferred import for_python
 from distspmd.frontend.from_numpy.lists.run_lists import decided_by_run
-from distspmd.frontend.from_numpy.reader.texts import Choice, Text, known_choice
+from distspmd.frontend.from_numpy.reader.texts import Text
 
 OF_RUN = (
     "a dictionary {} a key that is not known before the run (write an array instead, with the keys "
     "as its indices)"
 )
-
-
-class ReadsText(Refusal):
-    """A statement reads an entry of a known dictionary, by a text that is one of several.
-
-    Attributes:
-        choice: which they are.
-    """
-
-    def __init__(self, message: str, choice: Choice) -> None:
-        super().__init__(message)
-        self.choice = choice
 
 
 def known_key(run: Context, holder: dict[Any, Any], key: Any, does: str = "gets") -> Any:
@@ -48,12 +36,7 @@ def known_key(run: Context, holder: dict[Any, Any], key: Any, does: str = "gets"
         DecidedByRun: it is not known; the program is read again, with a dictionary of the run.
         CannotRoll: the same in a loop, which may be written out; or nothing says where the
             dictionary is made.
-        ReadsText: it is one of several texts, of a dictionary with all of them: the statement
-            around is read for each.
     """
-    choice = known_choice(key)
-    if choice is not None and {*choice.texts} <= holder.keys():
-        raise ReadsText(run.tracer.message(OF_RUN.format(does)), choice)
     if has_data(key) or isinstance(key, Text):
         for_python(run, "dict")
         if not run.tracer.loops:

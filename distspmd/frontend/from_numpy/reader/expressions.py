@@ -24,7 +24,7 @@ from distspmd.frontend.from_numpy.arrays.subscripts import has_ellipsis
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.kinds import known_functions, known_values, told_apart
+from distspmd.frontend.from_numpy.kinds import known_functions, known_values
 from distspmd.frontend.from_numpy.kinds.absence import (
     bound,
     compared_with_none,
@@ -36,6 +36,7 @@ from distspmd.frontend.from_numpy.kinds.absence import (
     may_be_none,
     present,
     put,
+    refuse_choice,
 )
 from distspmd.frontend.from_numpy.kinds.carried_places import is_carried
 from distspmd.frontend.from_numpy.kinds.variables import OneOf, Undecided
@@ -84,7 +85,7 @@ def _name(run: Context, node: ast.Name) -> Any:
         if node.id in known:
             found = known_value(run, bound(run, node.id, known[node.id]))
             if isinstance(found, Undecided) and not may_be_none(found):
-                told_apart.refuse(run, found)
+                refuse_choice(run, found)
             return run.outside(node.id, found)
     if run.tracer.has_left_out:  # its assignment may be what was left out
         raise UnknownElement
@@ -217,7 +218,7 @@ def _compared(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
         end_if_none(run, sides, "an order")
     for side in sides:
         if isinstance(side, OneOf):
-            told_apart.refuse(run, side)
+            refuse_choice(run, side)
     return compared(run, op, *sides)
 
 
@@ -299,7 +300,7 @@ def _by_branches(run: Context, node: ast.IfExp) -> Any:
 def _call(run: Context, node: ast.Call) -> Any:
     try:
         function = run.value(node.func)
-    except told_apart.ReadsEntry as entry:
+    except known_functions.ReadsEntry as entry:
         return known_functions.called(run, node, entry, lambda f, part: _given(run, f, part))
     arguments: list[Any] = []
     for place, part in enumerate(node.args):
@@ -352,7 +353,7 @@ def _given(run: Context, function: Any, part: ast.expr) -> Any:
         if may_be_none(found) and list_changes.adds_elements(run, function):
             return put(run, found)
         if not isinstance(function, np.ufunc) and getattr(function, "__module__", "") != "math":
-            told_apart.refuse(run, found)
+            refuse_choice(run, found)
         found = present(run, found)
     return found
 
@@ -374,7 +375,7 @@ def _attribute_node(run: Context, node: ast.Attribute) -> Any:
             return tables_of_lists.RowMethod(base, run.subscript(node.value.slice), node.attr)
     try:
         base = run.present(node.value)
-    except told_apart.ReadsEntry as entry:
+    except known_functions.ReadsEntry as entry:
         return known_functions.attribute(run, node, entry)
     return run.attribute(base, node.attr)
 
@@ -382,7 +383,7 @@ def _attribute_node(run: Context, node: ast.Attribute) -> Any:
 @expression(ast.Subscript)
 def _subscript_node(run: Context, node: ast.Subscript) -> Any:
     base, items = run.present(node.value), run.subscript(node.slice)
-    told_apart.look_for_entry(run, node, base, items)
+    known_functions.look_for_entry(run, node, base, items)
     return part_of(run, base, items)
 
 

@@ -24,12 +24,12 @@ from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import Fails, Refusal, told
 from distspmd.frontend.from_numpy.arrays.values import Demanded, Tensor, View
 from distspmd.frontend.from_numpy.host.places import hosted_source, places_of
-from distspmd.frontend.from_numpy.kinds import told_apart
 from distspmd.frontend.from_numpy.kinds.absence import (
     end_failed,
     known_value,
     may_be_unbound,
     present,
+    refuse_choice,
 )
 from distspmd.frontend.from_numpy.kinds.first_arrays import bind_in_place
 from distspmd.frontend.from_numpy.kinds.joined_arrays import follow_writes
@@ -94,7 +94,6 @@ class Interpreter:
         functions: what functions of NumPy and Python become, by the functions.
         methods: what methods of arrays become, by name.
         fixes_numbers: whether no other reading knows more numbers than this one.
-        told_apart: how many choices are told apart for the statements around.
         hosting: what of the program Python runs.
     """
 
@@ -118,8 +117,6 @@ class Interpreter:
         self.inner_calls = 0
         self.computed_with: ast.expr | None = None
         self.streams: dict[str, Any] = {}
-        self.told_apart = 0
-        self.names_of_statements: dict[ast.stmt, Any] = {}
         self.hosting: Any = None
 
     @property
@@ -210,7 +207,7 @@ class Interpreter:
             self.tracer.refuse(f"the statement {type(node).__name__.lower()!r} is not covered")
         block, first = self.tracer.block, len(self.tracer.block.statements)
         try:
-            told_apart.read(self, node, read)
+            read(self, node)
             follow_writes(self, node, block, first)
         except UnknownElement:
             self.tracer.has_left_out = True
@@ -406,14 +403,14 @@ class Interpreter:
         """
         found = known_value(self, self.whatever(node))
         if isinstance(found, OneOf):
-            told_apart.refuse(self, found)
+            refuse_choice(self, found)
         return found
 
     def present(self, node: ast.expr) -> Any:
         """The value of an expression that is computed with: the program ends if it is None."""
         found = present(self, self.whatever(node))
         if isinstance(found, OneOf):
-            told_apart.refuse(self, found)
+            refuse_choice(self, found)
         return found
 
     def whatever(self, node: ast.expr) -> Any:

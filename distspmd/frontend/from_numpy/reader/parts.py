@@ -17,7 +17,6 @@ from distspmd.frontend.from_numpy.arrays.kinds import has_data, is_array
 from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll
 from distspmd.frontend.from_numpy.arrays.values import Tensor
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.kinds import told_apart
 from distspmd.frontend.from_numpy.lists import run_dicts
 from distspmd.frontend.from_numpy.lists.known_keys import known_key
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, decided_by_run
@@ -43,7 +42,6 @@ def bind_part(run: Context, target: ast.Subscript, value: Any) -> None:
     if isinstance(base, list) and has_data(items):
         _leave_loop(run, base, value)
         decided_by_run(run, base)
-    told_apart.look_for_text(run, target, base, items)
     if isinstance(base, dict) or (isinstance(base, list) and not has_data(items)):
         key = known_key(run, base, items) if isinstance(base, dict) else items
         before_change(run, base, key)

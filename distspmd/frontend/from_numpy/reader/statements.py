@@ -20,7 +20,6 @@ from distspmd.frontend.from_numpy.arrays.subscripts import has_ellipsis, is_basi
 from distspmd.frontend.from_numpy.arrays.transcript import KnownError, told
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.kinds import told_apart
 from distspmd.frontend.from_numpy.kinds.absence import may_be_unbound
 from distspmd.frontend.from_numpy.kinds.variables import OfPython, OneOf
 from distspmd.frontend.from_numpy.lists import list_changes, run_dicts, run_sets
@@ -247,7 +246,6 @@ def _augment_part(run: Context, node: ast.AugAssign, target: ast.Subscript) -> N
         return
     if isinstance(base, list) and has_data(items):
         decided_by_run(run, base)
-    told_apart.look_for_text(run, target, base, items)
     if isinstance(base, list | dict):
         if isinstance(base, dict):
             before_missing(run, base, known_key(run, base, items))
