@@ -52,6 +52,7 @@ from distspmd.nodes.host_call import HostCall
 from distspmd.nodes.subscripts import Subscripts
 from distspmd.runtime.calls.form import CallForm, call_form_of
 from distspmd.runtime.host.host_functions import host_call
+from distspmd.runtime.host.host_regions import kept_object
 from distspmd.runtime.host.library_calls import answer
 
 MOST = 20_000_000
@@ -154,7 +155,7 @@ class Programs:
         names.sort(key=lambda n: (len(n), n))
         results = [run.memory[n][()] for n in names]
         if form.returned is not None:
-            return form.arrange(results)
+            return form.arrange(results, objects=kept_object)
         return results[0] if names == ["__return"] else tuple(results) or None
 
 
