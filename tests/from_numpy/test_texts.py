@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mpi4py import MPI
 
 import distspmd
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import on_paper
+from from_numpy.outcomes import check_same
 from from_numpy.printed import printed_differences
-from from_numpy.texts import CASES, OTHERS
+from from_numpy.texts import CASES, HOSTED, OTHERS
 
 
 @pytest.mark.parametrize(
@@ -44,14 +46,50 @@ def test_other_words_and_numbers_are_seen() -> None:
     assert [*printed_differences("a\n", "a\na\n")]
 
 
-def refused(x: Any) -> Any:
+def compared(x: Any) -> Any:
     text = f"{x[0]:.2f}"
     return 1.0 if text == "0.50" else 0.0
 
 
-def test_a_text_with_values_is_not_compared() -> None:
-    with pytest.raises(UnsupportedProgram, match="what it says is not known before the run"):
-        numpy_program(refused, np.zeros(2))
+def of_bits(x: Any) -> Any:
+    """Whole numbers of the run as letters, and letters as numbers."""
+    n = int(x[0] * 300)
+    s = f"{n:b}"
+    bits = np.array([int(c) for c in s])
+    return s.count("1"), len(s), int(s[::-1], 2), bits, str(n) == str(n)[::-1], s
+
+
+def joined(x: Any) -> Any:
+    """Texts of branches and loops with array work."""
+    said = "none"
+    for k in range(40):
+        x = np.sqrt(x) + 0.5
+        if x[0] > 1.1:
+            said = f"{x[0]:.3f} in step {k}"
+    if x[1] > 1.0:
+        y = x * 2.0
+        told = f"{y[1]:.2f}"
+    else:
+        y = x - 1.0
+        told = "small"
+    return x * len(told), y, said, told.upper()
+
+
+@pytest.mark.parametrize("function", [*HOSTED, compared, of_bits, joined], ids=lambda f: f.__name__)
+def test_python_makes_texts_of_which_the_run_decides_the_letters(
+    function: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    x = np.random.default_rng(2).random(3)
+    expected, printed = function(x.copy()), capfd.readouterr().out
+    program = distspmd.program(function, comm=MPI.COMM_SELF, host="allow")
+    for _ in range(2):
+        check_same(program(x.copy()), expected)
+        assert capfd.readouterr().out == printed
+
+
+def test_a_text_with_values_is_not_compared_where_python_may_run_nothing() -> None:
+    with pytest.raises(UnsupportedProgram, match="says is not known before the run"):
+        numpy_program(compared, np.zeros(2), host="refuse")
 
 
 def numbers_and_texts(x: Any) -> Any:
@@ -73,20 +111,11 @@ def formatted_in_lists(x: Any) -> Any:
     return found
 
 
-def more_than_a_letter(x: Any) -> Any:
-    found, i = "", 0
-    while x[i] < 0.9:
-        found += "ab" if x[i] > 0.5 else "c"
-        i += 1
-    return "ab" in found
-
-
 @pytest.mark.parametrize(
     ("function", "said"),
     [
         (numbers_and_texts, "numbers, texts, arrays of one shape"),
         (formatted_in_lists, "has to be one of several that are known"),
-        (more_than_a_letter, "look for a letter"),
     ],
 )
 def test_what_texts_of_the_run_cannot_be(function: Any, said: str) -> None:

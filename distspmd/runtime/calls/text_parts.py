@@ -5,7 +5,7 @@
 decides, whether it is a number of Python (``weak``), ``conversion`` and ``spec`` as in an f-string;
 or a text to ``format`` by ``%`` or by its method; or a
 ``form`` of results with their ``values``, for lists; or one of some ``texts``, and ``which``; or
-``letters``, a value that has the number of each in Unicode; or ``parts`` that are formatted
+``parts`` that are formatted
 together, or given to a ``method``.
 """
 
@@ -47,8 +47,6 @@ class TextReader:
             return text % given if part["way"] == "%" else text.format(*given, **named)
         if "texts" in part:
             return self.text(part["texts"][self._value(part["which"])])
-        if "letters" in part:
-            return "".join(map(chr, self._value(part["letters"])))
         if "parts" in part:
             found: Any = self.text(part["parts"])
             if "method" in part:

@@ -12,7 +12,6 @@ from dace import SDFG
 from distspmd.errors import ArgumentError, UnsupportedProgram
 from distspmd.frontend.from_numpy.arrays.transcript import AsksForGradients, EndsHere, Fails
 from distspmd.frontend.from_numpy.host.region_calls import (
-    NeedsObject,
     NeedsTrial,
     RegionRefusal,
     Result,
@@ -21,6 +20,7 @@ from distspmd.frontend.from_numpy.host.region_calls import (
 from distspmd.frontend.from_numpy.host.regions import RETURNED, WHOLE, Hosted
 from distspmd.frontend.from_numpy.host.trials import CallFails, HasEffects, Wanted, is_said, show
 from distspmd.frontend.from_numpy.host.work import Kinds
+from distspmd.frontend.from_numpy.kinds.reading_again import NeedsObject
 
 CHOICES = ("tell", "allow", "refuse")
 _MOST = 100
@@ -154,7 +154,7 @@ def _read(read: Callable[[Hosting], SDFG], hosting: Hosting) -> SDFG:
         try:
             return read(hosting)
         except NeedsObject as needed:  # noqa: PERF203 (a reading takes longer)
-            hosting.files[needed.file].opaque.add((needed.line, needed.name))
+            hosting.files.setdefault(needed.file, Hosted()).opaque.add((needed.line, needed.name))
         except NeedsTrial as needed:
             _try_out(hosting, needed, first)
         except TooMuchWork as refusal:

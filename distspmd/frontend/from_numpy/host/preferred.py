@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import NoReturn
 
 from distspmd.frontend.from_numpy.arrays.transcript import Refusal
 from distspmd.frontend.from_numpy.context import Context
+from distspmd.frontend.from_numpy.kinds.reading_again import NeedsObject
 
 PREFERRED: dict[str, str] = {
     "dict": "a dictionary whose keys the run decides",
     "set": "a set whose elements the run decides",
     "deque": "a deque whose elements the run decides",
     "pop": "a list of the run that loses elements, or gets some before its end",
-    "letters": "a text of which the run decides the letters",
 }
 """By names: what it is, in words."""
 
@@ -41,3 +42,24 @@ def for_python(run: Context, construct: str) -> None:
     refusal = Refusal(run.tracer.message(f"{PREFERRED[construct]} is not covered"))
     refusal.is_of_python = True
     raise refusal
+
+
+def become_object(run: Context, name: str, what: str) -> NoReturn:
+    """Let a variable be an object of Python from its beginning.
+
+    Args:
+        run: the reading.
+        name: of the variable.
+        what: it is, in words.
+
+    Raises:
+        NeedsObject: it becomes one.
+        Refusal: it may not, or it is no variable of a function of the user.
+    """
+    frame, hosting = run.tracer.frames[-1], run.hosting
+    may = hosting is not None and hosting.choice != "refuse" and name in frame.variables
+    hosted = hosting.files.get(frame.file) if may else None
+    may = may and not (hosted and (frame.line, name) in hosted.opaque)
+    if not may or run.tracer.parallel or run.tracer.own or frame.called_at is not None:
+        run.tracer.refuse(f"{what} is not covered")
+    raise NeedsObject(frame.file, frame.line, name)

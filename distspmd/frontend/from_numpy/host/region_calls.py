@@ -18,11 +18,13 @@ from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.host import work
 from distspmd.frontend.from_numpy.host.blocks import emit_call, letters_of_whole
+from distspmd.frontend.from_numpy.host.names import bound_in
 from distspmd.frontend.from_numpy.host.places import is_object
 from distspmd.frontend.from_numpy.host.probes import Form, Leaf
 from distspmd.frontend.from_numpy.host.regions import (
     ENDED,
     FOUND_IN,
+    MISSING,
     RETURNED,
     Hosted,
     Region,
@@ -30,8 +32,8 @@ from distspmd.frontend.from_numpy.host.regions import (
     function_of,
 )
 from distspmd.frontend.from_numpy.kinds.absence import may_be_absent
-from distspmd.frontend.from_numpy.kinds.reading_again import ReadProgramAgain
-from distspmd.frontend.from_numpy.kinds.variables import OfPython, Undecided
+from distspmd.frontend.from_numpy.kinds.reading_again import NeedsObject, ReadProgramAgain
+from distspmd.frontend.from_numpy.kinds.variables import UNBOUND, OfPython, Undecided
 from distspmd.frontend.from_numpy.numpy.asking import Question
 from distspmd.frontend.from_numpy.reader.registry import expression
 from distspmd.frontend.tensor_ir.whole_numbers import symbol
@@ -124,14 +126,6 @@ class RegionRefusal(Refusal):
 
 class TooMuchWork(RegionRefusal):
     """Statements have array work that ranks could share, so that Python does not run them."""
-
-
-class NeedsObject(ReadProgramAgain):
-    """A variable is an object of Python: all that reads it is for Python."""
-
-    def __init__(self, file: str, line: int, name: str) -> None:
-        super().__init__(name)
-        self.file, self.line, self.name = file, line, name
 
 
 class NeedsTrial(ReadProgramAgain):
@@ -254,6 +248,8 @@ class _RegionQuestion(Question):
         value = run.variables.get(name)
         if isinstance(value, OfPython):
             return {"kept": value.name}
+        if self._has_no_value(name):
+            return {"import": f"{host_regions.__name__}:MISSING"}
         if isinstance(value, Undecided) and not may_be_absent(value):
             self._lack(name)
         if name in run.variables and is_object(value) and name in region.objects:
@@ -264,6 +260,11 @@ class _RegionQuestion(Question):
             self.data.append(value)
             return {"changed": {"value": len(self.data) - 1}}
         return self._tree(name, value)
+
+    def _has_no_value(self, name: str) -> bool:
+        """Whether a variable that the region binds itself is not bound before."""
+        is_bound = self.run.variables.get(name, UNBOUND) is not UNBOUND
+        return not is_bound and name in bound_in(self.region.statements)
 
     def _check_own(self, name: str) -> None:
         """An object that a region changes is the function's own, and Python's from its beginning.
@@ -397,7 +398,7 @@ class _RegionQuestion(Question):
         region, function = self.region, self.region.function
         made = function_of(region, "__region")  # its statements may call the function itself
         around = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
-        free = {FOUND_IN: host_regions.found_in}
+        free = {FOUND_IN: host_regions.found_in, MISSING: host_regions.MISSING}
         for each, cell in around.items():
             with contextlib.suppress(ValueError):  # it has no value yet
                 free[each] = cell.cell_contents

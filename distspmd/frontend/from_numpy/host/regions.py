@@ -39,6 +39,8 @@ BY_ITSELF, BY_RETURN, BY_BREAK, BY_CONTINUE = range(4)
 """How a region ends."""
 FOUND_IN = "__distspmd_found_in"
 """The function that a region calls for its variables where it jumps."""
+MISSING = "__distspmd_missing"
+"""What a variable is that has no value."""
 
 
 class CannotHost(Exception):
@@ -156,7 +158,9 @@ def with_regions(node: ast.FunctionDef, hosted: Hosted, outside: Outside) -> ast
     Raises:
         CannotHost: Python cannot run what it has to run, without the rest.
     """
-    if _is_generator(node) or not _marked(node, hosted.marks):
+    last = node.end_lineno or node.lineno
+    has_objects = any(node.lineno <= line <= last for line, _ in hosted.opaque)
+    if _is_generator(node) or not (has_objects or _marked(node, hosted.marks)):
         return node
     return _Function(node, hosted, outside, set()).rewritten()
 
@@ -645,8 +649,15 @@ def _at(node: Any, like: ast.AST) -> Any:
 
 
 def function_of(region: Region, name: str) -> ast.FunctionDef:
-    """A region as a function of its inputs, which returns a tuple of its results."""
-    body = _ending(copy.deepcopy(region.statements), region)
+    """A region as a function of its inputs, which returns a tuple of its results.
+
+    An input that it binds may have no value yet.
+    """
+    body: list[ast.stmt] = []
+    for each in sorted({*region.inputs} & names.bound_in(region.statements)):
+        is_missing = ast.Compare(_read(each), [ast.Is()], [_read(MISSING)])
+        body.append(ast.If(is_missing, [ast.Delete([ast.Name(each, ast.Del())])], []))
+    body += _ending(copy.deepcopy(region.statements), region)
     if not region.returns:
         own = [ast.Name(n, ast.Load()) for n in region.outputs]
         first: list[ast.expr] = [ast.Constant(BY_ITSELF)] if region.jumps else []
@@ -661,6 +672,10 @@ def function_of(region: Region, name: str) -> ast.FunctionDef:
     made = ast.FunctionDef(name, arguments, body, [], None, None)
     found: ast.FunctionDef = _at(made, region.statements[0])
     return found
+
+
+def _read(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
 
 
 def _ending(parts: list[ast.stmt], region: Region, in_loop: bool = False) -> list[ast.stmt]:

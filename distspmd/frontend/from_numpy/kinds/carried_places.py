@@ -23,7 +23,6 @@ from distspmd.frontend.from_numpy.kinds.text_choices import Texts, place_of_text
 from distspmd.frontend.from_numpy.kinds.variables import ABSENT, readable
 from distspmd.frontend.from_numpy.kinds.varying import ReadLoopAgain, Varying, varying_place
 from distspmd.frontend.from_numpy.reader.bindings import is_written_first
-from distspmd.frontend.from_numpy.reader.letters import Spelled, place_of_letters
 from distspmd.frontend.tensor_ir.statements import SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import symbol
 from distspmd.runtime.calls.form import rebuilt
@@ -45,8 +44,6 @@ def place_of(interpreter: Context, name: str, before: Any, loop: Loop) -> Any:
         )
     if isinstance(kind, Texts):
         return place_of_text(tracer, name, before, kind)
-    if isinstance(kind, Spelled):
-        return place_of_letters(interpreter, loop.node, name, before, kind)
     if kind == "list":
         return own_list(interpreter, loop.node, name, before)
     if kind is None and (is_whole(before)):

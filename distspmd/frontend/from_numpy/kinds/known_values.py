@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.arrays import indexing
+from distspmd.frontend.from_numpy.arrays.kinds import has_data
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll
 from distspmd.frontend.from_numpy.arrays.values import Tensor
@@ -14,7 +15,7 @@ from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds.joined_arrays import note_elements
 from distspmd.frontend.from_numpy.lists import lists
 from distspmd.frontend.from_numpy.lists.known_keys import known_key
-from distspmd.frontend.from_numpy.reader import letters, texts
+from distspmd.frontend.from_numpy.reader import texts
 from distspmd.frontend.from_numpy.reader.mutation import before_missing
 
 _NUMBERS = {bool, int, float, complex}
@@ -24,7 +25,7 @@ def at_index(run: Context, base: Any, items: Any) -> Any:
     """A part of known values; of Python's numbers it is one, and of texts it is one of them."""
     tracer = run.tracer
     if isinstance(base, texts.Text) or (type(base) is str and isinstance(items, slice)):
-        return letters.read(run, base, items)
+        return texts.not_known() if has_data(items) else texts.of_each(base, lambda t: t[items])
     if _is_of_texts(base):
         return _text_at(tracer, base, items)
     whole = tracer.tensor(base)

@@ -21,3 +21,11 @@ class TableChanges(ReadProgramAgain):
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.number = number
+
+
+class NeedsObject(ReadProgramAgain):
+    """A variable is an object of Python: all that reads it is for Python."""
+
+    def __init__(self, file: str, line: int, name: str) -> None:
+        super().__init__(name)
+        self.file, self.line, self.name = file, line, name

@@ -12,7 +12,7 @@ import numpy as np
 from distspmd.frontend.from_numpy.arrays.checks import add_exit, add_print
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.numpy.registry import function
-from distspmd.frontend.from_numpy.reader import letters
+from distspmd.frontend.from_numpy.reader import texts
 from distspmd.frontend.from_numpy.reader.objects import as_text, is_own
 from distspmd.frontend.from_numpy.reader.texts import Text, described, has_data, kept_now
 
@@ -67,10 +67,9 @@ for _called, _spec in ((bin, "#b"), (oct, "#o"), (hex, "#x")):
     function(_called)(_in_base(_spec))
 
 
-@function(letters.method)
-def _method_of_text(run: Context, text: Text, name: str, arguments: Any, **named: Any) -> Any:
-    found = letters.method(run, text, name, arguments) if not named else NotImplemented
-    return getattr(text, name)(*arguments, **named) if found is NotImplemented else found
+@function(texts.method)
+def _method_of_text(_: Context, text: Text, name: str, arguments: Any, **named: Any) -> Any:
+    return texts.method(text, name, arguments, **named)
 
 
 @function(warnings.warn)

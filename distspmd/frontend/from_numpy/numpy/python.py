@@ -23,7 +23,7 @@ from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.lists import list_changes, lists
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, RunTable
 from distspmd.frontend.from_numpy.numpy.registry import function
-from distspmd.frontend.from_numpy.reader import digits, letters
+from distspmd.frontend.from_numpy.reader import texts
 from distspmd.frontend.from_numpy.reader.frames import Closure
 from distspmd.frontend.from_numpy.reader.generators import Generator
 from distspmd.frontend.from_numpy.reader.objects import class_of, is_own, required, special
@@ -61,8 +61,10 @@ def _len(run: Context, value: Any) -> Any:
         return _length_of_object(run, value)
     if isinstance(value, RunTable):
         return value.rows
-    if isinstance(value, RunList | Text):
-        return (lists if isinstance(value, RunList) else letters).length_of(run, value)
+    if isinstance(value, RunList):
+        return lists.length_of(run, value)
+    if isinstance(value, Text):
+        return texts.of_each(value, len)
     try:
         return len(value)
     except TypeError as problem:
@@ -118,7 +120,7 @@ def _reversed(run: Context, values: Any) -> Any:
     if isinstance(values, RunList):
         return lists.read(run, values, slice(None, None, -1))
     if isinstance(values, Text):
-        return letters.listed(run, letters.read(run, values, slice(None, None, -1)))
+        texts.not_known()
     if isinstance(values, Tensor):
         return indexing.read(run.tracer, values, slice(None, None, -1))
     return list(static_values(run, values))[::-1]
@@ -129,7 +131,7 @@ def as_list(run: Context, values: Any) -> Any:
     if isinstance(values, RunList):
         return lists.copied(run, values)
     if isinstance(values, Text):
-        return letters.listed(run, values)
+        texts.not_known()
     values = as_arrays(run.tracer, values)
     if (
         isinstance(values, Tensor)
@@ -270,7 +272,7 @@ def _int(run: Context, value: Any = 0, *rest: Any) -> Any:
         found = converted(run.tracer, checked_whole(run, one), np.int64)
         return Tensor((), found.dtype, lambda _: found.element(()), int)
     if isinstance(value, Text):
-        return digits.number_of(run, value, *rest)
+        texts.not_known()
     return int(value, *rest)
 
 

@@ -39,11 +39,12 @@ from distspmd.frontend.from_numpy.lists.lists import ListMethod
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, decided_by_run
 from distspmd.frontend.from_numpy.lists.tables_of_lists import RowMethod
 from distspmd.frontend.from_numpy.numpy.registry import ALWAYS, OTHERWISE, by_name
-from distspmd.frontend.from_numpy.reader import generators, letters, objects, operators
+from distspmd.frontend.from_numpy.reader import generators, objects, operators, texts
 from distspmd.frontend.from_numpy.reader.bindings import without_locals
 from distspmd.frontend.from_numpy.reader.decorators import without_wrappers
 from distspmd.frontend.from_numpy.reader.frames import Closure, Frame
 from distspmd.frontend.from_numpy.reader.mutation import MUTABLE
+from distspmd.frontend.from_numpy.reader.ranges import static_values
 from distspmd.frontend.from_numpy.reader.shared_variables import change_outer
 from distspmd.frontend.from_numpy.reader.texts import Text, by_format, has_text, kept_now, not_known
 from distspmd.runtime.host.host_functions import HostFunction
@@ -226,7 +227,7 @@ def _of_unchanging(
 ) -> tuple[Any, Sequence[Any], Mapping[str, Any]] | None:
     """The call that a method of a text with values of the run, or of a tuple, makes."""
     if isinstance(owner, Text):
-        return letters.method, [owner, function.__name__, arguments], keywords
+        return texts.method, [owner, function.__name__, arguments], keywords
     if isinstance(owner, tuple) and function.__name__ in ("_replace", "_asdict"):
         return objects.of_named_tuple, [owner, function.__name__, keywords], {}
     return None
@@ -276,7 +277,7 @@ def _of_type(
         return converted(tracer, arguments[0], typed)
     owner = getattr(function, "__self__", None)
     if isinstance(owner, str) and function.__name__ == "join" and alone:
-        return letters.joined(run, owner, arguments[0])
+        return _joined(run, owner, arguments[0])
     if isinstance(owner, str) and function.__name__ == "format":
         named = {name: objects.as_text(run, value) for name, value in keywords.items()}
         given = [objects.as_text(run, value) for value in arguments]
@@ -294,6 +295,13 @@ def _of_type(
     if not (asked or has_data((arguments, keywords))) or isinstance(owner, str):
         return _static(tracer, function, arguments, keywords)
     return run.functions[OTHERWISE](run, function, arguments, keywords)
+
+
+def _joined(run: Context, separator: str, values: Any) -> Any:
+    """``separator.join(values)``."""
+    if isinstance(values, RunList | Text):
+        not_known()
+    return texts.by_join(separator, [*static_values(run, values)])
 
 
 def _check_texts(function: Any, given: Any) -> None:

@@ -218,7 +218,7 @@ class Interpreter:
             refusal.places = refusal.places or places_of(self.tracer)
             if ":" not in str(refusal).split(" ")[0]:
                 with_line = Refusal(self.tracer.message(str(refusal)))
-                with_line.places = refusal.places
+                with_line.places, with_line.is_of_python = refusal.places, refusal.is_of_python
                 raise with_line from refusal
             raise
         except (DistSPMDError, Known):

@@ -24,7 +24,7 @@ from distspmd.frontend.from_numpy.lists import list_changes, lists, run_sets
 from distspmd.frontend.from_numpy.lists.known_keys import known_key
 from distspmd.frontend.from_numpy.lists.list_forms import Leaf
 from distspmd.frontend.from_numpy.lists.run_lists import RunList
-from distspmd.frontend.from_numpy.reader import letters, objects, texts
+from distspmd.frontend.from_numpy.reader import objects, texts
 from distspmd.frontend.from_numpy.reader.conditions import decided
 from distspmd.frontend.from_numpy.reader.python_errors import fail
 from distspmd.frontend.tensor_ir.whole_numbers import (
@@ -226,7 +226,9 @@ def _of_one_type(op: ast.operator, value: Any, other: Any) -> Any:
 def _membership(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
     """``left in right`` and ``left not in right``."""
     if isinstance(right, texts.Text):
-        found = letters.contains(run, right, left)
+        if isinstance(left, texts.Text):
+            texts.not_known()
+        found = texts.of_each(right, lambda text: left in text)
     elif isinstance(left, texts.Text) and not has_data(right):
         choice = texts.known_choice(left)
         if choice is None:
@@ -440,7 +442,7 @@ def _of_objects(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
 def _compared_texts(run: Context, op: ast.cmpop, left: str, right: str) -> Any:
     if not isinstance(op, ast.Eq | ast.NotEq):
         run.tracer.refuse("the order of texts that the run decides")
-    found = letters.are_equal(run, left, right)
+    found = texts.are_equal(left, right)
     return found if isinstance(op, ast.Eq) else _not(run, found)
 
 

@@ -31,10 +31,10 @@ from distspmd.frontend.from_numpy.lists.lists import values_of
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, RunTable
 from distspmd.frontend.from_numpy.lists.tables_of_lists import rows_of
 from distspmd.frontend.from_numpy.parallel_map import ParallelMap
-from distspmd.frontend.from_numpy.reader import letters, objects
+from distspmd.frontend.from_numpy.reader import objects
 from distspmd.frontend.from_numpy.reader.generators import Generator, collect
 from distspmd.frontend.from_numpy.reader.python_errors import fail
-from distspmd.frontend.from_numpy.reader.texts import Text
+from distspmd.frontend.from_numpy.reader.texts import Text, not_known
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Whole,
     add,
@@ -144,7 +144,7 @@ def _by_index(run: Context, over: Any) -> tuple[Whole, Callable[[Whole], Any]] |
     if isinstance(over, Tensor):
         return _elements(tracer, over)
     if isinstance(over, Text):
-        return letters.by_index(run, over)
+        not_known()
     if isinstance(over, range):
         over = SymbolicRange(over.start, over.stop, over.step)
     if isinstance(over, SymbolicRange):

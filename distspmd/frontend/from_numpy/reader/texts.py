@@ -12,7 +12,7 @@ import base64
 import math
 import pickle
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -107,19 +107,6 @@ def _by_number(which: Expression, results: Sequence[Expression]) -> Expression:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class Letters:
-    """A text, or a part of one, of which the run decides the letters and how many there are.
-
-    Attributes:
-        codes: the number of each letter in Unicode: an array of one dimension.
-        alphabet: all letters that there can be, in their order.
-    """
-
-    codes: Tensor
-    alphabet: tuple[str, ...]
-
-
 class Text(str):
     """A text with values that are known at run time only; as a string it has their names."""
 
@@ -150,10 +137,12 @@ def has_text(value: Any) -> bool:
 
 def not_known(*_: Any, **__: Any) -> NoReturn:
     """Refuse what needs to know what a text with values says."""
-    raise Refusal(
-        "a text with values of the run is printed, joined, or the message of an error: what it "
-        "says is not known before the run"
+    refusal = Refusal(
+        "what a text with values of the run says is not known before the run: it is printed, "
+        "joined, returned, or the message of an error. What reads it is not covered"
     )
+    refusal.is_of_python = True
+    raise refusal
 
 
 _ASKING = ("eq", "ne", "lt", "le", "gt", "ge", "hash", "len", "getitem", "iter", "contains", "mod")
@@ -186,6 +175,21 @@ for _name in (n for n in dir(str) if not n.startswith("__")):
     setattr(Text, _name, _method(_name))
 for _name in _ASKING:
     setattr(Text, f"__{_name}__", not_known)
+
+
+def method(text: Text, name: str, arguments: Sequence[Any], **named: Any) -> Any:
+    """What a method of a text gives."""
+    return getattr(text, name)(*arguments, **named)
+
+
+def of_each(text: Any, ask: Callable[[str], Any]) -> Any:
+    """What is asked of a text that is one of several.
+
+    Raises:
+        Refusal: it has other letters.
+    """
+    choice = known_choice(text)
+    return not_known() if choice is None else choice.of_each([ask(t) for t in choice.texts])
 
 
 # -- making texts ---------------------------------------------------------------------------------
@@ -354,7 +358,7 @@ def kept_text(text: str, keep: Callable[[Any], Any]) -> str:
             return Changed(parts, each.conversion, each.spec, each.method, given)
         if isinstance(each, Choice):
             return Choice(keep(each.which), tuple(kept_text(t, keep) for t in each.texts))
-        return replace(each, codes=keep(each.codes)) if isinstance(each, Letters) else each
+        return each
 
     def whole(value: Any) -> Any:
         return kept_text(value, keep) if isinstance(value, str) else keep(value)
@@ -429,8 +433,6 @@ def _message_part(tracer: Any, part: Any, containers: list[Container]) -> dict[s
         every = (text.parts if isinstance(text, Text) else (text,) for text in part.texts)
         which = _value(tracer, Part(part.which), containers)
         return {"which": which, "texts": [message_parts(tracer, p, containers) for p in every]}
-    if isinstance(part, Letters):
-        return {"letters": _value(tracer, Part(part.codes), containers)}
     found = {"parts": message_parts(tracer, part.parts, containers)}
     if part.method:
         found |= {"method": part.method, "arguments": [*map(own, part.arguments)]}
