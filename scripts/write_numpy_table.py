@@ -98,7 +98,7 @@ said of the others, with an error that has the source line.
   that is written at) is refused. A handler of all errors (`except Exception`) does not run for an
   index or a key: the program ends there, with an error that says so. Python
   reads files ([regions](host.md)).
-- **Python's `random`** draws from a stream of its own, as NumPy's functions do.
+- **Python's `random`** draws the numbers of Python: Python runs what draws ([regions](host.md)).
 - **`warnings.warn`** writes on rank 0, to the standard error, what its settings let through when
   the program is read; the rest is left out. So it is with **`logging`**, which Python runs
   ([regions](host.md)).

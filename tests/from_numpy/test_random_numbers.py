@@ -15,9 +15,9 @@ from scipy import stats
 import distspmd
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
+from from_numpy.outcomes import check_same
 
 OUTSIDE = np.random.default_rng(0)
-PYTHONS = random.Random(0)
 
 
 def test_numbers_are_the_same_at_any_number_of_ranks_and_well_distributed(launch: Any) -> None:
@@ -25,9 +25,29 @@ def test_numbers_are_the_same_at_any_number_of_ranks_and_well_distributed(launch
     assert done.stdout == "all as drawn\n"
 
 
-def test_pythons_own_generator_draws_in_loops_too(launch: Any) -> None:
-    done = launch(Path(__file__).parent / "draws_of_python.py", ranks=2)
-    assert done.stdout == "all as drawn\n"
+def drawn_by_python(x: Any) -> Any:
+    random.seed(int(x[0]) + 3)
+    numbers, steps = np.zeros(20), 0
+    for i in range(20):
+        numbers[i] = random.uniform(2, 4) * x[i % 3]
+        dx, dy = random.choice([(0, 1), (1, 0)])
+        steps += dx - dy
+    cards = list(range(9))
+    random.shuffle(cards)
+    mine = random.Random(7)
+    y = np.sqrt(x)
+    for _ in range(3):
+        scale = mine.random()
+        y = y * scale
+    return numbers, steps, np.array(cards), y, random.gauss(0.0, 1.0)
+
+
+def test_pythons_own_generators_draw_the_numbers_of_python() -> None:
+    x = np.arange(1.0, 4.0)
+    expected = drawn_by_python(x)
+    program = distspmd.program(drawn_by_python, comm=MPI.COMM_SELF, host="allow")
+    for _ in range(2):
+        check_same(program(x), expected)
 
 
 def _in_loop(n: int) -> Any:
@@ -50,8 +70,6 @@ def _in_loop(n: int) -> Any:
         (lambda x: np.random.default_rng(1).integers(5, 2), "low >= high"),
         (lambda x: np.random.default_rng(1).shuffle([1, 2]), "use permutation"),
         (lambda x: _in_loop(int(x[0])), "in a loop or branch"),
-        (lambda x: PYTHONS.random() * x, "which would draw once"),
-        (lambda x: random.sample([1, 2], 1, counts=[3, 4]), "counts; repeat the elements"),
     ],
 )
 def test_what_is_not_covered_is_refused(call: Any, message: str) -> None:
@@ -143,9 +161,9 @@ def test_numbers_without_a_size_are_numbers_of_python() -> None:
             compiled(x=-np.ones(2))
 
 
-def test_a_generator_from_outside_is_refused() -> None:
+def test_a_generator_from_outside_is_pythons() -> None:
     def program(x: Any) -> Any:
         return x + OUTSIDE.random(3)
 
-    with pytest.raises(UnsupportedProgram, match="made outside of the program"):
-        numpy_program(program, np.ones(3))
+    with pytest.raises(UnsupportedProgram, match="gives something else at each call"):
+        numpy_program(program, np.ones(3), host="refuse")

@@ -40,7 +40,7 @@ from distspmd.frontend.from_numpy.kinds.reading_again import ReadProgramAgain
 from distspmd.frontend.from_numpy.kinds.settling import KnownFacts, settled
 from distspmd.frontend.from_numpy.lists.list_rooms import LEAST_ROOM
 from distspmd.frontend.from_numpy.lists.run_lists import DecidedByRun, Known
-from distspmd.frontend.from_numpy.numpy.python_random import begin_streams
+from distspmd.frontend.from_numpy.numpy.random_numbers import begin_streams
 from distspmd.frontend.from_numpy.numpy.registry import FUNCTIONS, METHODS
 from distspmd.frontend.from_numpy.reader.decorators import is_wrapper, without_wrappers
 from distspmd.frontend.from_numpy.reader.entries import element_type, form_of

@@ -296,6 +296,8 @@ class _RegionQuestion(Question):
             return {"dict": [[k, self._tree(name, v)] for k, v in value.items()]}
         if _is_of_reader(value) or has_data(value):
             self._lack(name)
+        if name in self.region.objects and name not in self._parameters():
+            self._become_object(name)  # what is changed in a copy would be lost
         try:
             return {"fresh": pickled(value)}
         except Exception:  # whatever an object of the user raises
@@ -310,6 +312,10 @@ class _RegionQuestion(Question):
         """
         self._become_object(name)
         self._refuse(f"Python runs {self.lines} and needs {name!r} there, which it cannot get")
+
+    def _parameters(self) -> tuple[str, ...]:
+        code = self.region.function.__code__
+        return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
     # -- results --------------------------------------------------------------------------------
 

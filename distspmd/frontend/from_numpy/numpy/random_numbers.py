@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -54,17 +54,8 @@ class Stream:
         raise AttributeError(f"the method {name!r} of a generator of random numbers: {advice}")
 
 
-def make_stream(
-    run: Context, seed: Any = None, kind: type[Stream] = Stream, first: int = 0
-) -> Stream:
-    """``np.random.default_rng(seed)``.
-
-    Args:
-        run: the interpreter.
-        seed: of the generator.
-        kind: what programs see.
-        first: what the draws are counted from.
-    """
+def make_stream(run: Context, seed: Any = None) -> Stream:
+    """``np.random.default_rng(seed)``."""
     tracer = run.tracer
     if isinstance(seed, Stream):
         return seed
@@ -90,8 +81,8 @@ def make_stream(
         expression = tracer.stored_anew(converted(tracer, value, INT64), "seed").element(())
     draws = tracer.unique("draws")
     tracer.bounds[draws] = (0, None)
-    tracer.add(SetSymbol(draws, sympy.Integer(first), INT64))
-    return kind(expression, draws)
+    tracer.add(SetSymbol(draws, sympy.Integer(0), INT64))
+    return Stream(expression, draws)
 
 
 def _is_constant(value: Tensor) -> bool:
@@ -453,6 +444,12 @@ def seeded(
         run.tracer.refuse(f"{module}.seed in a loop or branch; use np.random.default_rng(seed)")
     run.streams[module] = made = make(run)
     return made
+
+
+def begin_streams(run: Context, modules: Collection[str]) -> None:
+    """Make the generators that modules share at the beginning of a program."""
+    for module in sorted(modules):
+        seeded(run, module, make_stream)
 
 
 def global_stream(run: Context) -> Stream:
