@@ -81,7 +81,8 @@ said of the others, with an error that has the source line.
   decides how often a function calls itself it is a loop; what is read behind a call that is not its
   last act is kept in lists, which have room as such lists have. Such a function
   gives its calls arrays of one shape.
-- **`eval`** takes texts that are known when the program is read.
+- **`eval`**: Python runs it with the variables that it is given (`eval(text, {"a": a})`,
+  [regions](host.md)); one that sees those around it is refused.
 - **Generators**: a loop over one, or over `enumerate` of it, is the generator's body with that of
   the loop where it yields; `list`, `sum`, `any` and their like read it. One that a variable or an
   attribute keeps, which is asked by `next` or `send`, read in parts, or taken by `zip`, `islice`
@@ -109,11 +110,9 @@ said of the others, with an error that has the source line.
   at most a million elements, which all ranks get.
 - **Texts** that the run decides (`"yes" if x > 0 else "no"`, `names[np.argmax(x)]`, a text that a
   branch or a loop sets) are printed, joined, formatted, compared, returned, elements of lists
-  whose content the run decides, and keys of dictionaries that are known. So are texts of which
-  the run decides the letters, as a loop builds them one by one (`line = letter + line`), or cuts
-  them (`text[p : p + 5]`); they have lengths, parts, letters at indices and in loops, `count`,
-  `replace` of letters, `upper` and `lower`. Those with numbers in them (`f"{x:.2f}"`) are
-  printed, joined, formatted and returned: what they say is not known before the run.
+  whose content the run decides, and keys of dictionaries that are known. Those with numbers in
+  them (`f"{x:.2f}"`) are printed, joined, formatted and returned. Other texts of which the run
+  decides the letters are objects of Python, which runs what reads them ([regions](host.md)).
 - **`np.linalg`** calls LAPACK on each rank. Dimensions of a stack are split, and columns of
   right-hand sides; those of a matrix are whole. The residuals of `np.linalg.lstsq` need a matrix
   of full rank.
