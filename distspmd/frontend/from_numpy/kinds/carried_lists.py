@@ -107,7 +107,7 @@ def _is_let_go(interpreter: Context, node: ast.For | ast.While, name: str) -> bo
     reads it in the loop only: what the name had before is then at most tested.
     """
     frame = interpreter.tracer.frames[-1]
-    if frame.variables is not interpreter.variables or name in frame.of_outer:
+    if frame.variables is not interpreter.variables:
         return False
     if frame.reads is None or frame.reads[name] != names_read(node)[name]:
         return False

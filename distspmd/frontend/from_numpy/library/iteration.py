@@ -34,21 +34,6 @@ def reduced(called: Callable[..., Any], values: Any, initial: Any) -> Any:
     return found
 
 
-def accumulated(values: Any, called: Any, initial: Any) -> list[Any]:
-    """``list(itertools.accumulate(values, called, initial=initial))``."""
-    found = []
-    if initial is not None:
-        found.append(initial)
-    for value in values:
-        if len(found) == 0:
-            found.append(value)
-        elif called is None:
-            found.append(found[-1] + value)
-        else:
-            found.append(called(found[-1], value))
-    return found
-
-
 def listed(values: Any) -> list[Any]:
     """``list(values)`` of a generator of which the run decides how many values it gives."""
     found = []

@@ -6,23 +6,20 @@ functions of the program.
 
 from __future__ import annotations
 
-import ast
 import heapq
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from distspmd.frontend.from_numpy.arrays.choosing import as_arrays
+from distspmd.frontend.from_numpy.arrays.kinds import has_data
 from distspmd.frontend.from_numpy.arrays.values import Tensor
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.library import iteration
+from distspmd.frontend.from_numpy.host.otherwise import is_of_program
 from distspmd.frontend.from_numpy.lists.run_lists import RunList
 from distspmd.frontend.from_numpy.numpy.registry import function
 from distspmd.frontend.from_numpy.reader import generators
 from distspmd.frontend.from_numpy.reader.generators import Generator
-from distspmd.frontend.from_numpy.reader.operators import compared
 from distspmd.frontend.from_numpy.reader.ranges import Zipped, static_values
 
 
@@ -68,27 +65,6 @@ def _pairwise(run: Context, iterable: Any) -> Any:
     return _iterator(run, list(itertools.pairwise(every)))
 
 
-@function(itertools.accumulate)
-def _accumulate(run: Context, iterable: Any, func: Any = None, *, initial: Any = None) -> Any:
-    if _of_run(run, iterable):
-        given = {"values": iterable, "called": func, "initial": initial}
-        return run.run_function(iteration.accumulated, given)
-    found: list[Any] = [] if initial is None else [initial]
-    for value in static_values(run, iterable):
-        if found:
-            both = [found[-1], value]
-            value = run.call(np.add, both, {}) if func is None else run.call(func, both, {})
-            value = run.tracer.settled(value) if isinstance(value, Tensor) else value
-        found.append(value)
-    return _iterator(run, found)
-
-
-@function(itertools.zip_longest)
-def _zip_longest(run: Context, *iterables: Any, fillvalue: Any = None) -> Any:
-    every = [list(static_values(run, values)) for values in iterables]
-    return _iterator(run, list(itertools.zip_longest(*every, fillvalue=fillvalue)))
-
-
 @function(itertools.chain)
 def _chain(run: Context, *iterables: Any) -> Any:
     return _iterator(run, [each for values in iterables for each in static_values(run, values)])
@@ -97,12 +73,6 @@ def _chain(run: Context, *iterables: Any) -> Any:
 @function(itertools.chain.from_iterable)
 def _chain_all(run: Context, iterable: Any) -> Any:
     return _chain(run, *static_values(run, iterable))
-
-
-@function(itertools.starmap)
-def _starmap(run: Context, called: Any, iterable: Any) -> Any:
-    every = [tuple(static_values(run, given)) for given in static_values(run, iterable)]
-    return _iterator(run, [run.call(called, given, {}) for given in every])
 
 
 @function(itertools.islice)
@@ -119,40 +89,31 @@ def _check_whole(run: Context, values: Any) -> None:
         generators.in_parts(run)
 
 
-@function(itertools.groupby)
-def _groupby(run: Context, iterable: Any, key: Any = None) -> Any:
-    groups: list[tuple[Any, list[Any]]] = []
-    for value in static_values(run, iterable):
-        own = value if key is None else run.call(key, [value], {})
-        is_same = bool(groups) and run.truth(compared(run, ast.Eq(), groups[-1][0], own))
-        if is_same is None:
-            run.tracer.refuse("groups of which the run decides where they end; write a loop")
-        if is_same:
-            groups[-1][1].append(value)
-        else:
-            groups.append((own, [value]))
-    return _iterator(run, [(own, _iterator(run, values)) for own, values in groups])
+def _of_known(called: Callable[..., Any]) -> Any:
+    """A function that Python itself calls at once, of what is known."""
 
-
-def _while(*, takes: bool) -> Any:
-    def call(run: Context, predicate: Any, iterable: Any) -> Any:
-        _check_whole(run, iterable)
-        every = list(static_values(run, iterable))
-        first = len(every)
-        for place, value in enumerate(every):
-            known = run.truth(run.call(predicate, [value], {}))
-            if known is None:
-                run.tracer.refuse("how many values that are, the run decides; write a loop")
-            if not known:
-                first = place
-                break
-        return _iterator(run, every[:first] if takes else every[first:])
+    def call(run: Context, *given: Any, **named: Any) -> Any:
+        every = [*given, *named.values()]
+        is_known = not has_data(every) and not any(
+            is_of_program(each) or isinstance(each, Generator) for each in every
+        )
+        if called is itertools.groupby or not is_known:  # a group ends where the next one begins
+            run.tracer.refuse(f"itertools.{called.__name__} is not covered: write a loop")
+        return _iterator(run, list(called(*given, **named)))
 
     return call
 
 
-function(itertools.takewhile)(_while(takes=True))
-function(itertools.dropwhile)(_while(takes=False))
+_OF_KNOWN: tuple[Callable[..., Any], ...] = (
+    itertools.accumulate,
+    itertools.dropwhile,
+    itertools.groupby,
+    itertools.starmap,
+    itertools.takewhile,
+    itertools.zip_longest,
+)
+for _each in _OF_KNOWN:
+    function(_each)(_of_known(_each))
 
 
 # -- the least and the largest -----------------------------------------------------------------

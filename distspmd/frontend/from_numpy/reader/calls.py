@@ -45,7 +45,6 @@ from distspmd.frontend.from_numpy.reader.decorators import without_wrappers
 from distspmd.frontend.from_numpy.reader.frames import Closure, Frame
 from distspmd.frontend.from_numpy.reader.mutation import MUTABLE
 from distspmd.frontend.from_numpy.reader.ranges import static_values
-from distspmd.frontend.from_numpy.reader.shared_variables import change_outer
 from distspmd.frontend.from_numpy.reader.texts import Text, by_format, has_text, kept_now, not_known
 from distspmd.runtime.host.host_functions import HostFunction
 
@@ -426,8 +425,6 @@ def _closure(
     if missing:
         told = f"missing the required argument {missing[0]!r}"
         run.tracer.fail(TypeError(f"{closure.__name__}() {told}"))
-    for each in run.tracer.frames:
-        change_outer(run, each)
     scopes = {name: value for scope in closure.scopes for name, value in scope.items()}
     around = without_locals(closure.node, {**closure.frame.variables, **scopes})
     frame = Frame(
@@ -436,11 +433,9 @@ def _closure(
         closure.frame.first_line,
         closure.frame.source,
     )
-    frame.around, frame.free = closure.frame, frozenset(around.keys() - known.keys())
+    frame.around = closure.frame
     frame.receiver = arguments[0] if arguments else None
-    found = run.run_body(closure.node, frame)
-    change_outer(run, frame)
-    return found
+    return run.run_body(closure.node, frame)
 
 
 def _method(

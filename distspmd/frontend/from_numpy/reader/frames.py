@@ -90,8 +90,6 @@ class Frame:
         statement: that is being read.
         block: where statements are added there.
         is_binding: whether the statement puts what it has computed into a part of something.
-        of_outer: names of variables that are those of the function around.
-        free: names of variables of the functions around that it reads.
         outside: what the function sees of its module, and of functions that have ended.
         receiver: its first argument, which is the object of a method.
         around: the frame of the function in which it was defined.
@@ -119,8 +117,6 @@ class Frame:
     statement: Any = None
     block: Block | None = None
     is_binding: bool = False
-    of_outer: set[str] = field(default_factory=set)
-    free: frozenset[str] = frozenset()
     receiver: Any = None
     outside: Mapping[str, Any] = field(default_factory=dict)
     around: Frame | None = None

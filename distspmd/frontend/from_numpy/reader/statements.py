@@ -377,7 +377,10 @@ def _assert(run: Context, node: ast.Assert) -> None:
 
 @statement(ast.Nonlocal)
 def _nonlocal(run: Context, node: ast.Nonlocal) -> None:
-    run.tracer.frames[-1].of_outer |= {*node.names}
+    run.tracer.refuse(
+        f"the variable {node.names[0]!r} of a function around, which is bound in a class, by an "
+        "import or outside of the program, is not covered: return it"
+    )
 
 
 @statement(ast.Global)
