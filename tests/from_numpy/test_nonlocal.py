@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from from_numpy.corpus.registry import Case
+from from_numpy.endings import INPUTS, different_endings
 from from_numpy.harness import on_paper
 
 
@@ -68,6 +69,25 @@ def local_of_the_same_name(x: Any) -> Any:
         return n * x[0]
 
     return own(), n
+
+
+def in_a_condition(x: Any) -> Any:
+    calls = 0
+
+    def f(t: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return t - x[1]
+
+    low, high = 0.0, 2.0
+    for _ in range(5):
+        middle = (low + high) / 2
+        low, high = (middle, high) if f(middle) < 0 else (low, middle)
+    return low, calls
+
+
+def test_a_condition_of_a_choice_is_read_once() -> None:
+    assert not different_endings(in_a_condition, INPUTS)
 
 
 @pytest.mark.parametrize(

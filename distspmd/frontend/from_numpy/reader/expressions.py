@@ -232,7 +232,7 @@ def _chosen(run: Context, node: ast.IfExp) -> Any:
     if isinstance(test, sympy.Basic):
         test = run.tracer.truth(relation(test))
     if any(_changes_list(way) or _calls_itself(run, way) for way in (node.body, node.orelse)):
-        return _by_branches(run, node)
+        return _by_branches(run, node, asked)
     holds = truth_of(test.element((0,) * test.ndim))
     with run.tracer.guarded_by(holds), knowing(run.tracer, asked, holds=True):
         one = known_value(run, run.whatever(node.body))
@@ -240,7 +240,7 @@ def _chosen(run: Context, node: ast.IfExp) -> Any:
     with run.tracer.guarded_by(no), knowing(run.tracer, asked, holds=False):
         other = known_value(run, run.whatever(node.orelse))
     if not _have_one_form(run, one, other) or _may_be_written(run, one, other):
-        return _by_branches(run, node)
+        return _by_branches(run, node, asked)
     first, second = (run.tracer.tensor(v) for v in (one, other))
     scalar = Tensor((), test.dtype, lambda _: test.element((0,) * test.ndim))
     return choose_type(scalar, first, second, choose(run.tracer, scalar, first, second))
@@ -282,15 +282,21 @@ def _may_be_written(run: Context, *values: Any) -> bool:
     return not is_in_map and any(isinstance(v, View | Image) and v.ndim for v in values)
 
 
-def _by_branches(run: Context, node: ast.IfExp) -> Any:
-    """A choice as the statement ``if``, which says what becomes of things of two forms."""
+def _by_branches(run: Context, node: ast.IfExp, test: Any) -> Any:
+    """A choice as the statement ``if``, which says what becomes of things of two forms.
+
+    Args:
+        run: the reading.
+        node: the choice.
+        test: the value of its condition, which is read once.
+    """
     if run.tracer.straight is not None:
         run.tracer.straight.leave()
     name = "__chosen"
     ways: list[list[ast.stmt]] = [
         [ast.Assign([ast.Name(name, ast.Store())], value)] for value in (node.body, node.orelse)
     ]
-    made = ast.If(node.test, *ways)
+    made = ast.If(ast.Constant(test), *ways)
     ast.fix_missing_locations(ast.copy_location(made, node))
     branch(run, made)
     return run.variables.pop(name)
