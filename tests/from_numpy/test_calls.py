@@ -15,9 +15,6 @@ from distspmd.errors import ArgumentError, UnsupportedProgram
 from distspmd.execution.call_keys import kind_of
 from distspmd.frontend import numpy_program
 from from_numpy import arguments, results
-from from_numpy.corpus.registry import Case
-from from_numpy.harness import run_here
-from from_numpy.outcomes import RIGHT
 
 
 @pytest.mark.parametrize("module", [arguments, results])
@@ -114,21 +111,3 @@ def test_annotations_name_sizes_as_those_of_jaxtyping_do(annotation: Any, shape:
         container = numpy_program(doubled).arrays["x"]
         assert (container.dtype, str(container.shape)) == (dace.float64, shape)
     assert numpy_program(doubled, np.ones((3, 4), np.float32)).arrays["x"].dtype == dace.float32
-
-
-@pytest.mark.usefixtures("unoptimised")
-def test_a_function_calls_itself_as_often_as_the_run_decides() -> None:
-    def paths(table: Any, i: Any, j: Any) -> Any:
-        if i == 0 or j == 0:
-            return table[i, j]
-        if table[i, j] > 0:
-            return table[i, j]
-        return paths(table, i - 1, j) + paths(table, i, j - 1)
-
-    def program(table: Any) -> Any:
-        return paths(table, 6, 6)
-
-    numbers = np.arange(49.0).reshape(7, 7)
-    table = np.where(numbers % 3 == 0, numbers, -1)
-    found = run_here(Case("program", program, "own", "", lambda _: (table,), ()))
-    assert found.kind == RIGHT, found
