@@ -7,7 +7,7 @@ import pytest
 import distspmd
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
-from distspmd.frontend.from_numpy.numpy.einsum_text import parse_subscripts
+from distspmd.frontend.from_numpy.numpy.einsum_dace import parse_subscripts
 from distspmd.nodes.contraction import Contraction
 
 

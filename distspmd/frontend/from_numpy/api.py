@@ -25,18 +25,19 @@ from distspmd.frontend.from_numpy.arrays import annotation_types
 from distspmd.frontend.from_numpy.arrays.kinds import has_arrays
 from distspmd.frontend.from_numpy.arrays.prune import without_unread
 from distspmd.frontend.from_numpy.arrays.shapes import size_of
+from distspmd.frontend.from_numpy.arrays.states import Assumptions, ListFacts
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import (
     PYTHON_TYPES,
     AsksForGradients,
     CannotRoll,
+    ReadProgramAgain,
     Refusal,
+    is_word_of_cpp,
 )
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View, view_of
-from distspmd.frontend.from_numpy.arrays.words_of_cpp import is_word_of_cpp
 from distspmd.frontend.from_numpy.host.dace_calls import take_host_functions
 from distspmd.frontend.from_numpy.host.hosting import Hosting, read_with_regions
-from distspmd.frontend.from_numpy.kinds.reading_again import ReadProgramAgain
 from distspmd.frontend.from_numpy.kinds.settling import KnownFacts, settled
 from distspmd.frontend.from_numpy.lists.list_rooms import LEAST_ROOM
 from distspmd.frontend.from_numpy.lists.run_lists import DecidedByRun, Known
@@ -119,7 +120,7 @@ _GRADIENTS = (
 )
 
 
-def _is_run_time_number(value: Any) -> bool:
+def _is_run_time_number(value: object) -> bool:
     """Whether an example is a number that each call may give anew."""
     return isinstance(value, float | complex | np.generic)
 
@@ -151,7 +152,7 @@ def _settled(
     return settled(reading, examples, sizes)
 
 
-def _python_function(function: Any) -> Callable[..., Any]:
+def _python_function(function: object) -> Callable[..., Any]:
     if isinstance(function, DaceProgram):
         return cast(Callable[..., Any], function.f)
     if isinstance(function, SDFG) or not callable(function):
@@ -175,9 +176,8 @@ class _Reading:
         self.function, self.fixes_numbers = function, fixes_numbers
         self.facts = facts = facts or KnownFacts()
         self.tracer = Tracer(
-            changing=frozenset(facts.changing),
-            known_lists=dict(facts.lists),
-            written_out=facts.written_out,
+            known=Assumptions(changing=frozenset(facts.changing)),
+            lists=ListFacts(dict(facts.lists), written_out=facts.written_out),
         )
         self.interpreter = Interpreter(self.tracer, FUNCTIONS, METHODS, fixes_numbers)
         self.arguments: list[Container] = []
@@ -195,7 +195,7 @@ class _Reading:
         self.interpreter.sizes = {
             n: self._whole(n, v) for n, v in sizes.items() if n not in signature.parameters
         }
-        self.tracer.names |= {"__return"}
+        self.tracer.program.names |= {"__return"}
         values = {
             parameter.name: self._argument(parameter, given)
             for parameter in signature.parameters.values()
@@ -210,7 +210,7 @@ class _Reading:
         }
         self.tracer.frames.append(Frame({}, outside=self.given_lists))
         elements = [size_of(each.shape) for each in self.arguments]
-        self.tracer.room = functools.reduce(add, elements, LEAST_ROOM)
+        self.tracer.lists.room = functools.reduce(add, elements, LEAST_ROOM)
         begin_streams(self.interpreter, self.facts.drawing)
         try:
             result = self._called(signature, values)
@@ -239,8 +239,8 @@ class _Reading:
             refusal.places = getattr(problem, "places", ())
             raise refusal from problem
         self._check_sizes(signature)
-        without_unread(self.tracer.block, self.tracer.aliases)
-        return emit_program(_identifier(name), self.tracer.block, self.arguments, form)
+        without_unread(self.tracer.program.block, self.tracer.links.aliases)
+        return emit_program(_identifier(name), self.tracer.program.block, self.arguments, form)
 
     def _called(self, signature: inspect.Signature, values: dict[str, Any]) -> Any:
         """What the function returns, or the wrapper that its user has put around it."""
@@ -261,7 +261,7 @@ class _Reading:
                     f"{', '.join(sorted({*known, *signature.parameters})) or 'none'}."
                 )
 
-    def _whole(self, name: str, value: Any) -> int:
+    def _whole(self, name: str, value: object) -> int:
         if not isinstance(value, int | np.integer):
             raise ArgumentError(
                 f"{self.function.__name__} has no argument {name!r}, and a size is a whole number; "
@@ -312,7 +312,7 @@ class _Reading:
             "shape after the function."
         )
 
-    def _sizes_of(self, name: str, described: data.Data, example: Any) -> None:
+    def _sizes_of(self, name: str, described: data.Data, example: object) -> None:
         """Take the sizes that an annotation names from an example.
 
         Raises:
@@ -372,11 +372,11 @@ class _Reading:
         shape = [self._size(n) for n in described.shape]
         return self._array(name, shape, dtype)
 
-    def _size(self, extent: Any) -> Any:
+    def _size(self, extent: object) -> Any:
         value = sympy.sympify(extent)
         names = {s: s.name for s in value.free_symbols}
         self.seen |= set(names.values())
-        self.tracer.names |= set(names.values())
+        self.tracer.program.names |= set(names.values())
         by = {s: self.interpreter.sizes.get(n, symbol(n)) for s, n in names.items()}
         found = value.xreplace({s: sympy.sympify(v) for s, v in by.items()})
         return int(found) if found.is_Integer else sympy.expand(found)
@@ -389,7 +389,7 @@ class _Reading:
     def _inside(self, name: str) -> str:
         """What an argument is called in the program: a word of C++ has another name there."""
         if not is_word_of_cpp(name):
-            self.tracer.names.add(name)
+            self.tracer.program.names.add(name)
             return name
         found = self.tracer.unique(name)
         while found in inspect.signature(self.function).parameters:
@@ -425,7 +425,7 @@ class _Reading:
             return self._entries(name, value, parameter)
         return value
 
-    def _has_parts(self, value: Any) -> bool:
+    def _has_parts(self, value: object) -> bool:
         """Whether a parameter stands for a list, tuple or dictionary with arrays in it."""
         return isinstance(value, list | tuple | dict) and has_arrays(value)
 
@@ -436,7 +436,7 @@ class _Reading:
         found = {}
         for key, each in pairs:
             part = "".join(c if c.isalnum() else "_" for c in f"{name}_{key}")
-            if part in self.tracer.names:
+            if part in self.tracer.program.names:
                 part = self.tracer.unique(part)
             while part in self.parameters:
                 part = self.tracer.unique(part)
@@ -457,11 +457,11 @@ def _is_linear(equation: Equation) -> bool:
     return bool(equation.expression.diff(symbol).is_number)
 
 
-def _is_python_type(annotation: Any) -> bool:
+def _is_python_type(annotation: object) -> bool:
     return isinstance(annotation, type) and annotation in PYTHON_TYPES
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, bool | int | float | complex | np.generic)
 
 

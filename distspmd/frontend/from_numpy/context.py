@@ -45,7 +45,7 @@ class Context(Protocol):
     def run_body(self, node: ast.FunctionDef | ast.Lambda, frame: Frame) -> Any:
         """What the statements of a function return, with the variables of a frame."""
 
-    def call(self, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    def call(self, function: object, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         """What a call gives."""
 
     def variables_of(self, known: dict[str, Any]) -> AbstractContextManager[None]:
@@ -57,25 +57,25 @@ class Context(Protocol):
     def statement(self, node: ast.stmt) -> None:
         """Read a statement."""
 
-    def bind(self, target: ast.expr, value: Any) -> None:
+    def bind(self, target: ast.expr, value: object) -> None:
         """Assign to a target."""
 
-    def write_part(self, base: Any, items: Any, value: Any) -> None:
+    def write_part(self, base: object, items: object, value: object) -> None:
         """``base[items] = value`` of an array."""
 
     def writable(self, node: ast.expr) -> Any:
         """What is assigned into."""
 
-    def settled_parts(self, values: Any) -> Any:
+    def settled_parts(self, values: object) -> Any:
         """A list, tuple or dictionary whose tensors are stored."""
 
-    def unpacked(self, value: Any, like: ast.expr | None) -> Sequence[Any]:
+    def unpacked(self, value: object, like: ast.expr | None) -> Sequence[Any]:
         """The values that are assigned to several targets."""
 
-    def kept(self, name: str, value: Any) -> Any:
+    def kept(self, name: str, value: object) -> Any:
         """What a variable stands for."""
 
-    def truth(self, value: Any) -> bool | None:
+    def truth(self, value: object) -> bool | None:
         """Whether a value is true; None where that is not known."""
 
     def value(self, node: ast.expr) -> Any:
@@ -90,16 +90,16 @@ class Context(Protocol):
     def assigned(self, node: ast.expr) -> Any:
         """The value of an expression that is assigned to what the tracer names."""
 
-    def part_of(self, base: Any, items: Any) -> Any:
+    def part_of(self, base: object, items: object) -> Any:
         """``base[items]``."""
 
-    def outside(self, name: str, value: Any) -> Any:
+    def outside(self, name: str, value: object) -> Any:
         """What a name outside of the program stands for."""
 
-    def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
+    def binary(self, op: ast.operator, left: object, right: object) -> Any:
         """What an operator gives."""
 
-    def attribute(self, base: Any, name: str) -> Any:
+    def attribute(self, base: object, name: str) -> Any:
         """An attribute of a value."""
 
     def subscript(self, node: ast.expr) -> Any:

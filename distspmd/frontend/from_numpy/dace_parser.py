@@ -15,9 +15,9 @@ from distspmd.analysis.iteration_spaces import Source
 from distspmd.dace_compat.numpy_parser import Tables, parsing
 from distspmd.dace_compat.numpy_visitor import LINE, NumpyVisitor
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
-from distspmd.frontend.from_numpy.arrays.reductions import REDUCTIONS
+from distspmd.frontend.from_numpy.arrays.contractions import REDUCTIONS
 from distspmd.frontend.from_numpy.numpy.einsum_dace import einsum
-from distspmd.frontend.from_numpy.numpy.linear_solve import add_linear_solve
+from distspmd.frontend.from_numpy.numpy.linalg import add_linear_solve
 from distspmd.passes.normalize.parsed_by_dace import mark_numpy
 from distspmd.symbolic_lowering import with_sizes
 
@@ -69,7 +69,7 @@ def numpy_program(
     return with_sizes(sdfg, numbers) if numbers else sdfg
 
 
-def _program(function: Any) -> DaceProgram:
+def _program(function: object) -> DaceProgram:
     if isinstance(function, DaceProgram):
         return function
     if isinstance(function, SDFG) or not inspect.isroutine(function):

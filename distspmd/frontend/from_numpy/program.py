@@ -15,10 +15,10 @@ DEFAULT = "numpy"
 
 def numpy_program(
     function: Callable[..., Any] | DaceProgram,
-    *examples: Any,
+    *examples: object,
     frontend: str = DEFAULT,
     host: str = "tell",
-    **sizes: Any,
+    **sizes: object,
 ) -> SDFG:
     """Read a Python function over NumPy arrays as an SDFG, which means what NumPy means.
 

@@ -18,7 +18,7 @@ import sympy
 from dace import data, dtypes, symbolic
 
 
-def described(annotation: Any) -> data.Data | None:
+def described(annotation: object) -> data.Data | None:
     """The description of an argument; None where the annotation does not give one."""
     if isinstance(annotation, data.Data):
         return annotation

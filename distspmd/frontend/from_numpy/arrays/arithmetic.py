@@ -13,13 +13,12 @@ from distspmd.expressions.ir import Constant, Expression, apply, cast
 from distspmd.expressions.operations import OPERATIONS, DType
 from distspmd.frontend.from_numpy.arrays.comparisons import (
     COMPARISONS,
+    HALF,
     comparison,
     known_comparison,
 )
 from distspmd.frontend.from_numpy.arrays.complex_parts import apply_real
 from distspmd.frontend.from_numpy.arrays.elements import is_one, truth_of
-from distspmd.frontend.from_numpy.arrays.half_numbers import HALF
-from distspmd.frontend.from_numpy.arrays.logarithms import log2_of_rest, sum_of_powers
 from distspmd.frontend.from_numpy.arrays.real_or_complex import (
     RealOrComplex,
     as_typed,
@@ -33,6 +32,26 @@ from distspmd.frontend.tensor_ir.statements import Index
 
 Build = Callable[..., Expression]
 FLOAT32 = np.dtype(np.float32)
+
+
+def sum_of_powers(
+    power: str, log: Callable[[Expression], Expression], of_two: float
+) -> Callable[..., Expression]:
+    """``logaddexp`` and its like, of equal infinities, too."""
+
+    def build(a: Expression, b: Expression) -> Expression:
+        high, low = apply("maximum", a, b), apply("minimum", a, b)
+        apart = apply("subtract", low, high)
+        found = apply("add", high, log(apply(power, apart)))
+        twice = apply("add", a, number(of_two, a.dtype))
+        return apply("where", apply("equal", a, b), twice, found)
+
+    return build
+
+
+def log2_of_rest(a: Expression) -> Expression:
+    """``log2(1 + a)``."""
+    return apply("multiply", apply("log1p", a), number(1 / math.log(2), a.dtype))
 
 
 def _square(a: Expression) -> Expression:
@@ -277,7 +296,9 @@ BUILDS: dict[str, Build] = {
 """Elements of universal functions, by the functions' names; operands have the loop's types."""
 
 
-def apply_ufunc(tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], **keywords: Any) -> Any:
+def apply_ufunc(
+    tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], **keywords: object
+) -> Any:
     """A universal function of operands, with the keywords of NumPy."""
     operands = list(operands)
     out = keywords.pop("out", None)
@@ -307,7 +328,7 @@ def apply_ufunc(tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], **keyw
     return _put(tracer, ufunc, found, out, where)
 
 
-def _put(tracer: Tracer, ufunc: np.ufunc, found: Tensor, out: Any, where: Any) -> View:
+def _put(tracer: Tracer, ufunc: np.ufunc, found: Tensor, out: object, where: object) -> View:
     """Write a result to ``out``."""
     if not isinstance(out, View):
         tracer.refuse("out= has to be an array, or a part of one by slices")
@@ -322,7 +343,9 @@ def _put(tracer: Tracer, ufunc: np.ufunc, found: Tensor, out: Any, where: Any) -
     return out
 
 
-def combine(tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], dtype: Any = None) -> Tensor:
+def combine(
+    tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], dtype: object = None
+) -> Tensor:
     """The tensor that a universal function of one result gives, of NumPy's type."""
     if found_in(operands):
         from distspmd.frontend.from_numpy.arrays.decided_types import of_ufunc
@@ -464,7 +487,7 @@ def choose(tracer: Tracer, condition: Tensor, a: Tensor, b: Tensor, dtype: Any =
     return Tensor(shape, dtype, element, weak)
 
 
-def converted(tracer: Tracer, value: Any, dtype: Any) -> Tensor:
+def converted(tracer: Tracer, value: object, dtype: Any) -> Tensor:
     """A tensor in another type, as ``astype`` converts it."""
     tensor = tracer.tensor(value)
     try:

@@ -19,7 +19,7 @@ _OF_NUMPY = ("__array_ufunc__", "__array_function__", "__array_wrap__")
 
 
 def arguments_of(
-    run: Context, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
+    run: Context, function: object, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> tuple[Sequence[Any], Mapping[str, Any]]:
     """Arguments in which objects are the arrays that they say, if a function is NumPy's."""
     given = [*arguments, *keywords.values()]
@@ -29,7 +29,7 @@ def arguments_of(
     return [array_of(run, value) for value in arguments], named
 
 
-def operand(run: Context, left: Any, right: Any) -> Any:
+def operand(run: Context, left: Any, right: object) -> Any:
     """The array that the right operand is, if an array on the left computes with it.
 
     An array leaves an operator to an object that takes no part in universal functions, or that
@@ -57,14 +57,14 @@ def _defers(kind: type) -> bool:
     return bool(inspect.getattr_static(kind, "__array_priority__", -1.0) > 0)
 
 
-def _takes_arrays(function: Any) -> bool:
+def _takes_arrays(function: object) -> bool:
     if isinstance(function, np.ufunc) or hasattr(function, "owner"):
         return True
     module = str(getattr(function, "__module__", "") or "").split(".")[0]
     return module == "numpy" and not isinstance(function, types.MethodType)
 
 
-def _says(value: Any) -> bool:
+def _says(value: object) -> bool:
     if isinstance(value, list | tuple) and type(value) in (list, tuple):
         return any(map(_says, value))
     if not objects.is_own(value):

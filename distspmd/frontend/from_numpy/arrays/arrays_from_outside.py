@@ -20,7 +20,7 @@ _CHANGING = frozenset(("fill", "sort", "partition", "put", "resize", "itemset", 
 """Methods that change the array that has them."""
 
 
-def check_changeable(run: Context, value: Any) -> None:
+def check_changeable(run: Context, value: object) -> None:
     """Refuse to change an array from outside of the program; other values may be anything.
 
     Raises:
@@ -41,7 +41,7 @@ def check_changeable(run: Context, value: Any) -> None:
         )
 
 
-def check_method(run: Context, owner: Any, name: str) -> None:
+def check_method(run: Context, owner: object, name: str) -> None:
     """Refuse a method that would change an array from outside while the program is read."""
     if name in _CHANGING:
         check_changeable(run, owner)
@@ -49,7 +49,7 @@ def check_method(run: Context, owner: Any, name: str) -> None:
 
 def _arrays_outside(run: Context) -> Iterable[np.ndarray[Any, Any]]:
     """Arrays that the functions being read see from outside, in lists and objects too."""
-    made = run.tracer.made
+    made = run.tracer.program.made
     waiting: list[Any] = [v for frame in run.tracer.frames for v in frame.outside.values()]
     seen = set()
     while waiting:
@@ -67,7 +67,7 @@ def _arrays_outside(run: Context) -> Iterable[np.ndarray[Any, Any]]:
             waiting += vars(value).values()
 
 
-def _has_parts(value: Any) -> bool:
+def _has_parts(value: object) -> bool:
     """Whether attributes of a value are the user's: of a module, a class or an object."""
     if isinstance(value, ModuleType):
         return not is_library_module(value.__name__)

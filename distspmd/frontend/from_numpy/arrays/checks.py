@@ -31,7 +31,7 @@ FAILED = "__failed"
 
 
 def end_if(
-    run: Context, condition: Any, kind: str, message: Any, *, can_go_on: bool = False
+    run: Context, condition: object, kind: str, message: object, *, can_go_on: bool = False
 ) -> None:
     """End the program with an error where a condition holds, or the body of a ``try``.
 
@@ -60,7 +60,7 @@ def end_if(
     tracer.add(Branch(text, then, Block()))
 
 
-def _catch_if(run: Context, condition: Any, kind: str, message: Any) -> None:
+def _catch_if(run: Context, condition: object, kind: str, message: object) -> None:
     """Set the flag of the handler that takes an error, where a condition holds."""
     tracer = run.tracer
     frame = tracer.frames[-1]
@@ -82,7 +82,7 @@ def _catch_if(run: Context, condition: Any, kind: str, message: Any) -> None:
     tracer.node, frame.statement, frame.block = before, statement, block
 
 
-def catch(run: Context, error: type[BaseException], message: Any) -> bool:
+def catch(run: Context, error: type[BaseException], message: object) -> bool:
     """Set the flag of the handler that takes an error, if there is one in the function."""
     flag = run.tracer.frames[-1].flag_of(error)
     if flag is not None:
@@ -91,7 +91,7 @@ def catch(run: Context, error: type[BaseException], message: Any) -> bool:
     return flag is not None
 
 
-def _set_message(run: Context, flag: str, message: Any) -> None:
+def _set_message(run: Context, flag: str, message: object) -> None:
     """What ``except ... as`` gives; of several errors that one handler takes it is not known."""
     name = error_of(flag)
     text = message() if callable(message) else message
@@ -101,7 +101,7 @@ def _set_message(run: Context, flag: str, message: Any) -> None:
     run.variables[name] = text
 
 
-def end(run: Context, kind: str, message: Any, base: str = "") -> None:
+def end(run: Context, kind: str, message: object, base: str = "") -> None:
     """End the program with an error; ``base`` is the name of one that is known, if it is not."""
     before, _, after = run.tracer.message("\0").partition("\0")
     head = {"kind": "raise", "type": kind, "base": base or kind}
@@ -109,7 +109,7 @@ def end(run: Context, kind: str, message: Any, base: str = "") -> None:
     _tell(run, head, [*described(message), after])
 
 
-def add_assertion(run: Context, node: ast.Assert, found: Any) -> None:
+def add_assertion(run: Context, node: ast.Assert, found: object) -> None:
     """An assertion on what is known at run time only."""
 
     def message() -> Any:
@@ -141,14 +141,14 @@ def add_raise(run: Context, node: ast.Raise) -> None:
     _raise(run, kind, message, f"the program raises here: {ast.unparse(node)}")
 
 
-def add_exit(run: Context, code: Any) -> None:
+def add_exit(run: Context, code: object) -> None:
     """``sys.exit(code)``: the error ``SystemExit``, not the end of who reads the program."""
     outside_of_maps(run, "sys.exit")
     message = code if isinstance(code, str) else Text.of(["" if code is None else f"code {code}"])
     _raise(run, SystemExit, message, "the program ends here")
 
 
-def _raise(run: Context, kind: type[BaseException], message: Any, always: str) -> None:
+def _raise(run: Context, kind: type[BaseException], message: object, always: str) -> None:
     """Raise an error in a branch; ``always`` refuses a program that raises it in each run."""
     tracer = run.tracer
     if catch(run, kind, message):
@@ -186,7 +186,7 @@ def add_print(run: Context, values: Sequence[Any], options: dict[str, Any]) -> N
 def outside_of_maps(run: Context, what: str) -> None:
     """Refuse what has an order in a parallel map."""
     tracer = run.tracer
-    if tracer.parallel or tracer.straight is not None:
+    if tracer.map.parallel or tracer.map.straight is not None:
         tracer.refuse(f"{what} in a parallel map, whose iterations have no order; put it after")
 
 

@@ -60,7 +60,7 @@ def true_places(tracer: Tracer, mask: Tensor) -> Tensor:
             tracer, "places", (), [line], [], [(length, INT64), (None, INT64)], code
         )
     found = tracer.read_whole(count)
-    tracer.capacities[found] = tracer.capacity(length)
+    tracer.known.capacities[found] = tracer.capacity(length)
     view = make_view(places.container, [found], [axis_symbol(0)])
     view.is_index = True
     return view
@@ -79,7 +79,9 @@ def true_indices(tracer: Tracer, mask: Tensor) -> tuple[Tensor, ...]:
     return tuple(reversed(found))
 
 
-def _digit(tracer: Tracer, places: Tensor, inner: Any, extent: Any, *, is_first: bool) -> Tensor:
+def _digit(
+    tracer: Tracer, places: Tensor, inner: object, extent: object, *, is_first: bool
+) -> Tensor:
     """The index in one dimension of places in all."""
 
     def element(index: tuple[Index, ...]) -> Expression:
@@ -109,7 +111,7 @@ def in_one_dimension(tracer: Tracer, tensor: Tensor) -> Tensor:
     return chosen(tracer, tensor) if mask is not None and 1 < mask.ndim < tensor.ndim else tensor
 
 
-def as_arrays(tracer: Tracer, value: Any) -> Any:
+def as_arrays(tracer: Tracer, value: object) -> Any:
     """A value in which elements that masks choose are arrays."""
     if isinstance(value, Tensor):
         return value if value.mask is None else chosen(tracer, value)
@@ -118,7 +120,7 @@ def as_arrays(tracer: Tracer, value: Any) -> Any:
     return value
 
 
-def _has_choice(value: Any) -> bool:
+def _has_choice(value: object) -> bool:
     if isinstance(value, list | tuple):
         return any(map(_has_choice, value))
     return isinstance(value, Tensor) and value.mask is not None
@@ -139,7 +141,7 @@ def ranked(tracer: Tracer, mask: Tensor, values: Tensor) -> Tensor:
         ranks, count = run_on_lines(
             tracer, "ranks", (), [line], [], [(length, INT64), (None, INT64)], code
         )
-    if not tracer.own:
+    if not tracer.map.own:
         check_lengths(tracer, tracer.read_whole(count), values.shape[0])
     shaped = reshape(tracer, ranks, list(mask.shape))
     stored = tracer.stored_anew(values, "values")

@@ -5,7 +5,7 @@ C++ would take a negative number for a large one beside an unsigned number of 64
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,3 +77,33 @@ def known_comparison(
             sign = 1 if value > 0 else -1
             return bool(ufunc(0, sign) if place else ufunc(sign, 0))
     return None
+
+
+HALF = np.dtype(np.float16)
+_NAMES = """
+    array asarray asanyarray ascontiguousarray copy astype view zeros_like ones_like empty_like
+    full_like full reshape ravel flatten transpose swapaxes moveaxis flip fliplr flipud rot90 roll
+    squeeze expand_dims concatenate concat stack vstack hstack dstack column_stack split
+    array_split tile repeat broadcast_to atleast_1d atleast_2d atleast_3d take diagonal diag
+    triu tril meshgrid shape ndim size len float int bool item tolist fill where abs
+    sum mean max min amax amin argmax argmin any all prod std var dot matmul inner outer sort
+    argsort clip diff nonzero count_nonzero cumsum print format str repr range list tuple
+    enumerate zip isinstance type result_type dtype real imag round around array_equal
+"""
+_COVERED = frozenset(_NAMES.split())
+
+
+def refuse_uncovered(tracer: Any, name: Any, arguments: Iterable[Any]) -> None:
+    """Refuse a function of numbers of 16 bits that has no code for them.
+
+    Raises:
+        Refusal: the function is none of those that move, compare, add up or multiply.
+    """
+    if str(name) not in _COVERED and any(map(_has_halves, arguments)):
+        tracer.refuse(f"{name} of float16 is not covered; convert before: x.astype(np.float32)")
+
+
+def _has_halves(value: object) -> bool:
+    if isinstance(value, list | tuple):
+        return any(map(_has_halves, value))
+    return isinstance(value, Tensor) and value.dtype == HALF

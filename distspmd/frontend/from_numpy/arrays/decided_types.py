@@ -31,14 +31,14 @@ from distspmd.runtime.calls.form import rebuilt
 def stored(run: Context, value: RealOrComplex, name: str | None = None) -> RealOrComplex:
     """Such an array as it is now, whatever is written later."""
     found = value.in_complex
-    if isinstance(found, View) or run.tracer.straight is not None:
+    if isinstance(found, View) or run.tracer.map.straight is not None:
         return value
     return joined([value], run.tracer.stored_anew(found, name))
 
 
-def of_ufunc(tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], dtype: Any) -> Tensor:
+def of_ufunc(tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], dtype: object) -> Tensor:
     """A universal function: of complex numbers or of real ones, as the run decides."""
-    if tracer.straight is None:
+    if tracer.map.straight is None:
         operands = [
             joined([o], tracer.settled(o.in_complex)) if isinstance(o, RealOrComplex) else o
             for o in operands
@@ -54,7 +54,7 @@ def _real(operands: Sequence[Any]) -> Any:
     return replaced(list(operands), real_form)
 
 
-def _of_both(tracer: Tracer, operands: Any, of_complex: Tensor, of_real: Tensor) -> Tensor:
+def _of_both(tracer: Tracer, operands: object, of_complex: Tensor, of_real: Tensor) -> Tensor:
     sources = found_in(operands)
     chosen = choose(tracer, any_complex(sources), of_complex, of_real, of_complex.dtype)
     is_open = of_complex.dtype.kind == "c" and of_real.dtype.kind != "c"
@@ -120,7 +120,7 @@ def handled(
     if function is np.angle:
         found = [_called(run, call, given, named, form) for form in (complex_form, real_form)]
         return choose(run.tracer, any_complex(sources), *found)
-    saved = Saved.of(run)
+    saved = Saved(run)
     try:
         found = _called(run, call, given, named, complex_form)
     except Refusal:
@@ -153,7 +153,7 @@ def _called(
     return call(run, *replaced(list(given), form), **replaced(dict(named), form))
 
 
-def _kind_asked_for(run: Context, sources: Sequence[RealOrComplex], function: Any) -> Any:
+def _kind_asked_for(run: Context, sources: Sequence[RealOrComplex], function: object) -> Any:
     """``np.iscomplexobj`` and ``np.isrealobj``: truth values of Python."""
     found = any_complex(sources)
     if function is np.isrealobj:

@@ -30,6 +30,7 @@ from distspmd.frontend.tensor_ir.statements import (
     Length,
     Parameter,
     Statement,
+    Store,
 )
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Bounds,
@@ -82,7 +83,7 @@ _FEW = 64
 """Elements of an array, at most, that are known when the program is read."""
 
 
-def known_elements(tracer: Any, tensor: Tensor) -> np.ndarray[Any, Any] | None:
+def known_elements(tracer: object, tensor: Tensor) -> np.ndarray[Any, Any] | None:
     """The whole numbers of a small array that no run decides; None of others.
 
     So they may be lengths and ends of slices where a loop over them is written out.
@@ -113,16 +114,16 @@ def in_table(tracer: Any, expression: Expression) -> Whole | None:
     """The whole number of a table that an expression is; None for others."""
     found = _entry(tracer, expression)
     if found is not None:
-        tracer.relied_on.add(expression.array)  # type: ignore[union-attr]
+        tracer.known.relied_on.add(expression.array)  # type: ignore[union-attr]
     return found
 
 
 def _entry(tracer: Any, expression: Expression) -> Whole | None:
-    if not isinstance(expression, Load) or expression.array not in tracer.tables:
+    if not isinstance(expression, Load) or expression.array not in tracer.known.tables:
         return None
     if not all(isinstance(i, int) for i in expression.index):
         return None
-    return int(tracer.tables[expression.array][tuple(expression.index)])
+    return int(tracer.known.tables[expression.array][tuple(expression.index)])
 
 
 def known_number(value: Tensor) -> Whole | None:
@@ -264,3 +265,19 @@ def _only_value(statement: Statement) -> Expression | None:
 def is_known(index: Index) -> bool:
     """Whether no data decide an index."""
     return isinstance(index, int | sympy.Basic)
+
+
+def is_empty(parameters: Sequence[Parameter]) -> bool:
+    """Whether a map is known to have no iterations."""
+    return any(
+        isinstance(p.first, int) and isinstance(p.end, int) and p.first >= p.end for p in parameters
+    )
+
+
+def without_reads(stores: Sequence[Store]) -> list[Store]:
+    """Stores to the same places of what nothing is read for; none of those that data place."""
+    return [
+        Store(s.container, s.index, number(0, s.value.dtype), s.conflict)
+        for s in stores
+        if all(isinstance(i, int | sympy.Basic) for i in s.index)
+    ]

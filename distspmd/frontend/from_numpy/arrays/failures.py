@@ -18,11 +18,10 @@ import sympy
 from distspmd.errors import NOTED
 from distspmd.expressions.ir import Constant, Expression, apply, cast
 from distspmd.frontend.from_numpy.arrays import checks
-from distspmd.frontend.from_numpy.arrays.caught import line_of_error
 from distspmd.frontend.from_numpy.arrays.elements import is_one
 from distspmd.frontend.from_numpy.arrays.kinds import is_of_python
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
-from distspmd.frontend.from_numpy.arrays.transcript import error_class
+from distspmd.frontend.from_numpy.arrays.transcript import error_class, line_of_error
 from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, number, whole_expression
 from distspmd.frontend.from_numpy.context import Context
 
@@ -46,7 +45,7 @@ def check(
     if tracer.guarded and guard is None:
         return value
     name, text = NOTED[kind]
-    is_in_order = not tracer.guarded and not tracer.parallel and tracer.straight is None
+    is_in_order = not tracer.guarded and not tracer.map.parallel and tracer.map.straight is None
     if is_in_order and tracer.frames[-1].flag_of(error_class(name)) is not None:
         value = tracer.settled(value)
         test = Tensor((), np.dtype(bool), lambda index: failed(value.element(index)))
@@ -71,7 +70,7 @@ def _noting(guard: Expression | None, kind: int, at: int) -> _Test:
     return note
 
 
-def note_index(tracer: Tracer, value: Expression, index: Any, length: Any) -> Expression:
+def note_index(tracer: Tracer, value: Expression, index: object, length: object) -> Expression:
     """An element that is read at an index of a map, which the run compares with the dimension."""
     where, count = whole_expression(index), whole_expression(length)
     low = apply("less", where, apply("negative", count))
@@ -105,7 +104,9 @@ def one_number(tracer: Tracer, value: Tensor) -> Tensor:
 # -- operators of Python --------------------------------------------------------------------------
 
 
-def checked_operands(run: Context, op: ast.operator, left: Any, right: Any) -> tuple[Any, Any]:
+def checked_operands(
+    run: Context, op: ast.operator, left: object, right: object
+) -> tuple[Any, Any]:
     """Operands of which Python raises where NumPy gives inf, nan or 0; others as they are."""
     if not (is_of_python(left) and is_of_python(right)):
         return left, right
@@ -137,7 +138,7 @@ def _is_wide(a: Expression) -> Expression:
     return apply("greater_equal", apply("absolute", a), number(2.0**63, a.dtype))
 
 
-def _divisor(run: Context, value: Any) -> Any:
+def _divisor(run: Context, value: object) -> Any:
     if not isinstance(value, Tensor | sympy.Basic):
         if value == 0:
             run.tracer.refuse("division by zero")
@@ -153,7 +154,7 @@ def _is_negative(value: Expression) -> Expression:
     return apply("less", value, number(0, value.dtype))
 
 
-def _base(run: Context, base: Any, exponent: Any) -> Any:
+def _base(run: Context, base: object, exponent: object) -> Any:
     """The base of a power, which is not zero below a negative exponent."""
     tracer = run.tracer
     one, other = tracer.tensor(base), tracer.tensor(exponent)

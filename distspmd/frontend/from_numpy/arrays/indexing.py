@@ -12,8 +12,7 @@ import sympy
 from distspmd.expressions.ir import Expression, Load, apply, cast
 from distspmd.frontend.from_numpy.arrays.arithmetic import choose, same_mask
 from distspmd.frontend.from_numpy.arrays.contractions import neutral_element
-from distspmd.frontend.from_numpy.arrays.elements import is_one
-from distspmd.frontend.from_numpy.arrays.empty_maps import is_empty
+from distspmd.frontend.from_numpy.arrays.elements import is_empty, is_one
 from distspmd.frontend.from_numpy.arrays.images import at, moved
 from distspmd.frontend.from_numpy.arrays.lengths import with_capacity
 from distspmd.frontend.from_numpy.arrays.real_or_complex import RealOrComplex, joined, to_be_written
@@ -32,7 +31,7 @@ from distspmd.frontend.tensor_ir.statements import Container, Index, Length, Par
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, add, multiply, same
 
 
-def read(tracer: Tracer, base: Tensor, items: Any) -> Tensor:
+def read(tracer: Tracer, base: Tensor, items: object) -> Tensor:
     """``base[items]``."""
     if isinstance(base, RealOrComplex):
         return joined([base], read(tracer, base.in_complex, items))
@@ -45,7 +44,7 @@ def read(tracer: Tracer, base: Tensor, items: Any) -> Tensor:
     return _basic(base, found)
 
 
-def _with_row(tracer: Tracer, base: Any, items: Any) -> tuple[Any, Any]:
+def _with_row(tracer: Tracer, base: Any, items: object) -> tuple[Any, Any]:
     """``base[truth]`` as ``base[np.newaxis][[truth]]``: one truth value is a mask of one row."""
     first, *rest = items if isinstance(items, tuple) and items else (items,)
     is_truth = isinstance(first, bool | np.bool_) or (
@@ -65,7 +64,7 @@ def part_at(tracer: Tracer, array: Tensor, place: Index) -> Tensor:
     Of a table that the program relies on it is an element of the table: nobody writes that.
     """
     found = read(tracer, array, place)
-    if isinstance(found, View) and not found.ndim and found.container not in tracer.tables:
+    if isinstance(found, View) and not found.ndim and found.container not in tracer.known.tables:
         return Tensor((), found.dtype, found.element, found.weak)
     return found
 
@@ -87,12 +86,12 @@ def write(tracer: Tracer, base: Any, items: Any, value: Any) -> None:
         tracer.assign(target, _array_of(tracer, value))
 
 
-def _array_of(tracer: Tracer, value: Any) -> Tensor:
+def _array_of(tracer: Tracer, value: object) -> Tensor:
     """A value that is assigned, in which elements that a mask chooses are an array."""
     return tracer.chosen(tracer.tensor(value))
 
 
-def accumulate(tracer: Tracer, base: Any, items: Any, value: Any, operation: str) -> None:
+def accumulate(tracer: Tracer, base: object, items: object, value: object, operation: str) -> None:
     """``np.add.at(base, items, value)`` and its like: an index that comes twice counts twice."""
     if not isinstance(base, View):
         tracer.refuse(f"{told(base)} cannot be assigned to")
@@ -282,7 +281,7 @@ def _scatter_some(
     """Write to as many places as data decide: of all that could be, the others change nothing."""
     shape, places = chosen_
     room = [tracer.capacity(n) for n in shape]
-    whole: Tensor = with_capacity(value, room, tracer.bounds)
+    whole: Tensor = with_capacity(value, room, tracer.known.bounds)
     parameters, index = tracer.parameters(room)
     place = _gathered_index(places, index)
     counted = [(d, n) for d, (n, most) in enumerate(zip(shape, room, strict=True)) if n is not most]
@@ -381,7 +380,7 @@ def _read_masked(tracer: Tracer, base: Tensor, found: Sequence[Any]) -> Tensor:
     return Tensor(part.shape, part.dtype, part.element, None, mask)
 
 
-def _write_masked(tracer: Tracer, base: View, found: Sequence[Any], value: Any) -> None:
+def _write_masked(tracer: Tracer, base: View, found: Sequence[Any], value: object) -> None:
     from distspmd.frontend.from_numpy.arrays.choosing import ranked
 
     if not _stays(found):
@@ -410,5 +409,5 @@ def _write_masked(tracer: Tracer, base: View, found: Sequence[Any], value: Any) 
 
 def _is_blank(tracer: Tracer, container: Container) -> bool:
     """Whether any elements may be in a container: nothing has written it since it was made."""
-    block = tracer.blank.pop(container, None)
-    return block is tracer.block and container not in {*block.containers()}
+    block = tracer.program.blank.pop(container, None)
+    return block is tracer.program.block and container not in {*block.containers()}

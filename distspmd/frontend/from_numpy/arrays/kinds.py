@@ -55,7 +55,7 @@ def not_plain(value: Any) -> str:
     return ""
 
 
-def is_array(value: Any) -> bool:
+def is_array(value: object) -> bool:
     """Whether a value is an array."""
     return isinstance(value, Tensor | np.ndarray)
 
@@ -66,12 +66,12 @@ def is_of_none(value: Any) -> bool:
     return is_of_objects and value.size > 0 and all(each is None for each in value.flat)
 
 
-def is_whole(value: Any) -> bool:
+def is_whole(value: object) -> bool:
     """Whether a value is a whole number, of symbols or not."""
     return isinstance(value, int | sympy.Expr) and not isinstance(value, bool)
 
 
-def has_arrays(value: Any) -> bool:
+def has_arrays(value: object) -> bool:
     """Whether something in a value is an array, or of symbols."""
     if isinstance(value, list | tuple | deque):
         return any(map(has_arrays, value))
@@ -80,7 +80,7 @@ def has_arrays(value: Any) -> bool:
     return isinstance(value, Tensor | sympy.Basic | np.ndarray | OfRun)
 
 
-def has_data(value: Any) -> bool:
+def has_data(value: object) -> bool:
     """Whether something in a value is not known before the run."""
     if isinstance(value, list | tuple | set | deque):
         return any(map(has_data, value))
@@ -117,7 +117,7 @@ def is_foreign(arguments: Any, keywords: Mapping[str, Any]) -> bool:
 _PLAIN = (int, float, complex, np.generic, np.ndarray, type(None))
 
 
-def is_plain(value: Any) -> bool:
+def is_plain(value: object) -> bool:
     """Whether a value is one of Python or NumPy alone, which functions take as they do in a run."""
     if isinstance(value, list | tuple | set | dict):
         parts = [*value, *value.values()] if isinstance(value, dict) else value
@@ -130,14 +130,14 @@ def of_numpy(value: Tensor) -> Tensor:
     return value if value.weak is None else Tensor(value.shape, value.dtype, value.element)
 
 
-def is_of_python(value: Any) -> bool:
+def is_of_python(value: object) -> bool:
     """Whether a value is a number of Python, not one of NumPy."""
     if isinstance(value, Tensor):
         return value.weak is not None and value.ndim == 0
     return type(value) in (bool, int, float, complex) or isinstance(value, sympy.Expr)
 
 
-def dace_symbol(value: Any) -> sympy.Symbol | None:
+def dace_symbol(value: object) -> sympy.Symbol | None:
     """A size of DaCe as one of ours; None for other values."""
     if type(value).__module__.startswith("dace") and isinstance(value, sympy.Symbol):
         return sympy.Symbol(value.name, integer=True)

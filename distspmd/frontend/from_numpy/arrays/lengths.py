@@ -122,13 +122,15 @@ def rooms(tracer: Transcript, shape: Sequence[Length]) -> list[Length]:
     Raises:
         CannotRoll: no check may stand here, or the array would be too large.
     """
-    if tracer.own:
+    if tracer.map.own:
         return list(shape)
-    found = [_end(length, tracer.bounds, tracer.capacities) for length in shape]
+    found = [_end(length, tracer.known.bounds, tracer.known.capacities) for length in shape]
     if None not in found:
         return [n for n in found if n is not None]
     if not can_end(tracer):
-        capacity(shape[found.index(None)], tracer.bounds, tracer.capacities)  # which refuses it
+        capacity(
+            shape[found.index(None)], tracer.known.bounds, tracer.known.capacities
+        )  # which refuses it
     own = [
         _room(tracer, length) if n is None else n for length, n in zip(shape, found, strict=True)
     ]
@@ -142,9 +144,9 @@ def rooms(tracer: Transcript, shape: Sequence[Length]) -> list[Length]:
 
 def _room(tracer: Transcript, length: Length) -> Length:
     give_room(tracer, length)
-    most = capacity(length, tracer.bounds, tracer.capacities)
+    most = capacity(length, tracer.known.bounds, tracer.known.capacities)
     _end_if(tracer, sympy.Gt(length, most), _too_many())
-    if not is_at_least(length, 0, tracer.bounds):
+    if not is_at_least(length, 0, tracer.known.bounds):
         _end_if(tracer, sympy.Lt(length, 0), "negative dimensions are not allowed")
     return most
 
@@ -167,25 +169,30 @@ def give_room(
     """
     assert isinstance(length, sympy.Basic)
     for each in sorted(length.free_symbols, key=str):
-        if is_decided_by_data(each, tracer.bounds) and each not in tracer.capacities:
-            too_many = sympy.Gt(each, sympy.sympify(tracer.room))
+        if is_decided_by_data(each, tracer.known.bounds) and each not in tracer.known.capacities:
+            too_many = sympy.Gt(each, sympy.sympify(tracer.lists.room))
             _end_if(tracer, too_many, _too_many(what, instead))
-            tracer.capacities[each] = tracer.room
+            tracer.known.capacities[each] = tracer.lists.room
 
 
 def _too_many(what: str = "an array", instead: str = INSTEAD) -> str:
     return f"{what} has more elements than are provided for; {instead}"
 
 
-def _end_if(tracer: Transcript, condition: Any, message: str | list[Any], **options: bool) -> None:
-    assert tracer.ends_if is not None
-    tracer.ends_if(condition, "ValueError", message, **options)
+def _end_if(
+    tracer: Transcript, condition: object, message: str | list[Any], **options: bool
+) -> None:
+    assert tracer.hooks.ends_if is not None
+    tracer.hooks.ends_if(condition, "ValueError", message, **options)
 
 
 def can_end(tracer: Transcript) -> bool:
     """Whether a check may stand where the reading is."""
     return not (
-        tracer.ends_if is None or tracer.guarded or tracer.parallel or tracer.straight is not None
+        tracer.hooks.ends_if is None
+        or tracer.guarded
+        or tracer.map.parallel
+        or tracer.map.straight is not None
     )
 
 
@@ -230,7 +237,7 @@ def unpacked_count(tracer: Transcript, value: Tensor, like: ast.AST | None) -> i
         is_known = not any(isinstance(part, ast.Starred) for part in like.elts)
         count = len(like.elts) if is_known else None
     elif isinstance(like, ast.Starred):
-        most = _end(length, tracer.bounds, tracer.capacities)
+        most = _end(length, tracer.known.bounds, tracer.known.capacities)
         ends = [end for part in length.atoms(sympy.Min) for end in part.args]
         count = most if any(end.is_Integer for end in ends) else None
     if not isinstance(count, int) or not can_end(tracer):
@@ -244,7 +251,9 @@ def check_lengths(tracer: Transcript, one: Length, other: Length) -> None:
     """End the program where two lengths differ that data decide; of 1 nothing is broadcast."""
     if not can_end(tracer):
         return
-    if not any(is_decided_by_data(n, tracer.bounds) for n in (one, other)) or same(one, other):
+    if not any(is_decided_by_data(n, tracer.known.bounds) for n in (one, other)) or same(
+        one, other
+    ):
         return
     head = "operands could not be broadcast together: values decide their lengths, which are "
     _end_if(tracer, sympy.Ne(one, other), [head, one, " and ", other], can_go_on=True)

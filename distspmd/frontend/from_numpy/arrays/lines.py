@@ -179,7 +179,7 @@ def flat(tracer: Tracer, tensor: Tensor) -> Tensor:
     return tensor if tensor.ndim == 1 else reshape(tracer, tensor, [size_of(tensor.shape)])
 
 
-def line_axis(tracer: Tracer, tensor: Tensor, axis: Any) -> tuple[Tensor, int]:
+def line_axis(tracer: Tracer, tensor: Tensor, axis: object) -> tuple[Tensor, int]:
     """A tensor and the dimension of its lines; all elements are one line where none is given."""
     if axis is None:
         return flat(tracer, tensor), 0

@@ -94,7 +94,7 @@ def as_typed(value: Any, dtype: DType) -> Any:
     return value.in_complex if is_taken else value
 
 
-def found_in(value: Any) -> list[RealOrComplex]:
+def found_in(value: object) -> list[RealOrComplex]:
     """All such arrays in arguments."""
     if isinstance(value, RealOrComplex):
         return [value]
@@ -122,7 +122,7 @@ def joined(sources: Sequence[RealOrComplex], in_complex: Tensor) -> RealOrComple
     return real_or_complex(sources[0].tracer, in_complex, any_complex(sources))
 
 
-def to_be_written(tracer: Any, base: Any, value: Any) -> tuple[Any, Any]:
+def to_be_written(tracer: Any, base: object, value: object) -> tuple[Any, Any]:
     """What elements are assigned to, and what is assigned, where the run decides on the types."""
     if not isinstance(base, RealOrComplex):
         return base, as_typed(value, base.dtype) if isinstance(base, Tensor) else value

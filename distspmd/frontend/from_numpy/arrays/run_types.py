@@ -47,14 +47,14 @@ def type_of(value: Tensor) -> Tensor:
     return Tensor((), INT64, lambda _: known)
 
 
-def typed(value: Any) -> Any:
+def typed(value: object) -> Any:
     """A number that is kept, not computed with: it may be of any type that the run decides."""
     if isinstance(value, Tensor) and value.is_mixed and value.run_type is not None:
         return replace(value, is_mixed=False)
     return value
 
 
-def without_mixture(value: Any) -> Any:
+def without_mixture(value: object) -> Any:
     """A number where all types that it may have give the same."""
     if isinstance(value, Tensor) and value.is_mixed:
         return Tensor(value.shape, value.dtype, value.element, value.weak)
@@ -141,7 +141,7 @@ def choose_type(holds: Tensor, one: Tensor, other: Tensor, found: Tensor) -> Ten
     return found
 
 
-def type_from(before: Any, tensor: Tensor) -> DType:
+def type_from(before: object, tensor: Tensor) -> DType:
     """The type of what begins as a whole number of Python, and goes on as a tensor."""
     if tensor.weak is None and isinstance(before, int):
         try:

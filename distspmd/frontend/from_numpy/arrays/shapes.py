@@ -28,7 +28,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
 )
 
 
-def normal_axis(tracer: Tracer, value: Any, ndim: int) -> int:
+def normal_axis(tracer: Tracer, value: object, ndim: int) -> int:
     """An axis, counted from the first.
 
     Raises:
@@ -117,8 +117,8 @@ def reshape(tracer: Tracer, base: Tensor, shape: Sequence[Any]) -> Tensor:
         tracer.refuse(f"cannot reshape array of size {total} into shape {shape_text(wanted)}")
     if tracer.is_decided_by_data(total, new) and not same(total, new) and can_end(tracer):
         what = f"cannot reshape an array into shape {shape_text(wanted)}: its size is another one"
-        assert tracer.ends_if is not None
-        tracer.ends_if(sympy.Ne(sympy.sympify(total), sympy.sympify(new)), "ValueError", what)
+        assert tracer.hooks.ends_if is not None
+        tracer.hooks.ends_if(sympy.Ne(sympy.sympify(total), sympy.sympify(new)), "ValueError", what)
     places: list[Whole] = [0] * base.ndim
     merged = False
     if isinstance(new, int) and new == 0:  # no element has a place

@@ -10,10 +10,9 @@ import numpy as np
 import sympy
 
 from distspmd.expressions.ir import Expression, apply, cast
-from distspmd.frontend.from_numpy.arrays.caught import is_taken, line_of_error
 from distspmd.frontend.from_numpy.arrays.elements import known_whole, substitute
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
-from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll
+from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll, is_taken, line_of_error
 from distspmd.frontend.from_numpy.arrays.values import (
     INT64,
     Tensor,
@@ -68,7 +67,7 @@ class Masked:
     mask: Tensor
 
 
-def is_basic(items: Any) -> bool:
+def is_basic(items: object) -> bool:
     """Whether a subscript has slices, whole numbers, new axes and ellipses alone."""
     every = items if isinstance(items, tuple) else (items,)
     return not any(
@@ -78,7 +77,7 @@ def is_basic(items: Any) -> bool:
     )
 
 
-def has_ellipsis(items: Any) -> bool:
+def has_ellipsis(items: object) -> bool:
     """Whether a subscript has ``...``, of which even an element is an array."""
     return any(i is Ellipsis for i in (items if isinstance(items, tuple) else (items,)))
 
@@ -86,7 +85,7 @@ def has_ellipsis(items: Any) -> bool:
 # -- what is written in brackets ------------------------------------------------------------------
 
 
-def parse_subscript(tracer: Tracer, shape: Sequence[Length], items: Any) -> list[Any]:
+def parse_subscript(tracer: Tracer, shape: Sequence[Length], items: object) -> list[Any]:
     """For each dimension, in order, what becomes of it; None for a new one."""
     every = list(items) if isinstance(items, tuple) else [items]
     every = [_as_array(tracer, i) for i in every]
@@ -107,7 +106,7 @@ def parse_subscript(tracer: Tracer, shape: Sequence[Length], items: Any) -> list
     return found
 
 
-def _parsed(tracer: Tracer, item: Any, shape: Sequence[Length]) -> Axis | Picked | Masked:
+def _parsed(tracer: Tracer, item: object, shape: Sequence[Length]) -> Axis | Picked | Masked:
     """What becomes of the first dimension, or of as many as a mask has."""
     if isinstance(item, Tensor) and item.dtype.kind == "b":
         for n, own in zip(item.shape, shape, strict=False):
@@ -122,7 +121,7 @@ def _parsed(tracer: Tracer, item: Any, shape: Sequence[Length]) -> Axis | Picked
     return Axis(index_in(tracer, tracer.as_whole(item), shape[0]))
 
 
-def _as_array(tracer: Tracer, item: Any) -> Any:
+def _as_array(tracer: Tracer, item: object) -> Any:
     """Lists and arrays as tensors; a tensor of one whole number as a symbol."""
     if isinstance(item, Tensor) and item.mask is not None:
         return tracer.chosen(item)
@@ -175,7 +174,7 @@ def _steady(tracer: Tracer, item: Tensor, length: Length) -> Tensor | None:
         return None
     places = tuple(symbol(tracer.unique("line")) for _ in item.shape)
     ends = {p.name: (0, subtract(n, 1)) for p, n in zip(places, item.shape, strict=True)}
-    bounds = {**tracer.bounds, **ends}
+    bounds = {**tracer.known.bounds, **ends}
     value = whole_of(tracer, item.element(places), bounds)
     if value is None:
         return None
@@ -194,7 +193,7 @@ def _steady(tracer: Tracer, item: Tensor, length: Length) -> Tensor | None:
     return Tensor(item.shape, INT64, element)
 
 
-def _dimensions(item: Any) -> int:
+def _dimensions(item: object) -> int:
     if item is None or item is Ellipsis:
         return 0
     return item.ndim if isinstance(item, Tensor) and item.dtype.kind == "b" else 1
@@ -211,16 +210,16 @@ def index_in(tracer: Tracer, value: Whole, length: Length) -> Whole:
     _check_ends(tracer, value, length)
     if tracer.is_not_negative(value):
         found = value
-    elif is_at_least(subtract(-1, value), 0, tracer.bounds):
+    elif is_at_least(subtract(-1, value), 0, tracer.known.bounds):
         found = add(length, value)
     else:
         free = {s.name for s in value.free_symbols}
-        if any(tracer.bounds.get(n) == (None, None) for n in free):
+        if any(tracer.known.bounds.get(n) == (None, None) for n in free):
             return _checked_symbol(tracer, value, length)
         found = remainder(value, length)
     if tracer.guarded and not (
-        is_at_least(found, 0, tracer.bounds)
-        and is_at_least(subtract(subtract(length, 1), found), 0, tracer.bounds)
+        is_at_least(found, 0, tracer.known.bounds)
+        and is_at_least(subtract(subtract(length, 1), found), 0, tracer.known.bounds)
     ):
         return sympy.Max(0, sympy.Min(sympy.sympify(found), sympy.sympify(length) - 1))
     return found
@@ -239,9 +238,9 @@ def _taken_index(tracer: Tracer, value: sympy.Expr, length: Length) -> Whole:
 
 def catch_outside(tracer: Tracer, value: sympy.Expr, length: Length, what: str) -> None:
     """Let the body of a ``try`` end where an index is out of range."""
-    assert tracer.ends_if is not None
+    assert tracer.hooks.ends_if is not None
     outside = sympy.Or(sympy.Lt(value, -length), sympy.Ge(value, length))
-    tracer.ends_if(outside, "IndexError", what, can_go_on=True)
+    tracer.hooks.ends_if(outside, "IndexError", what, can_go_on=True)
 
 
 def checked_index(
@@ -288,30 +287,30 @@ def _check_ends(tracer: Tracer, value: sympy.Expr, length: Length) -> None:
 
     Iterations of maps have no order in which to end: their indices are checked before the map.
     """
-    bounds = tracer.bounds
-    if tracer.ends_if is None or (tracer.guarded and tracer.straight is None):
+    bounds = tracer.known.bounds
+    if tracer.hooks.ends_if is None or (tracer.guarded and tracer.map.straight is None):
         return
     if any(bounds.get(s.name) == (None, None) for s in value.free_symbols):
         return
     if isinstance(value, sympy.Mod) and same(value.args[1], length):
         return
-    is_in_map = bool(tracer.parallel) or tracer.straight is not None
+    is_in_map = bool(tracer.map.parallel) or tracer.map.straight is not None
     if (is_in_map and not tracer.guarded) and (
-        not tracer.maps or tracer.maps[-1].note(tracer, value, length)
+        not tracer.map.maps or tracer.map.maps[-1].note(tracer, value, length)
     ):
         return
     above, below = add(value, length), subtract(subtract(length, 1), value)
     if tracer.is_not_negative(above) and tracer.is_not_negative(below):
         return
     if tracer.guarded:
-        tracer.straight.unproved.append((value, length))
+        tracer.map.straight.unproved.append((value, length))
     elif is_in_map:
         _checked_symbol(tracer, value, length)
-        tracer.in_range.append(sympy.And(sympy.Ge(value, -length), sympy.Lt(value, length)))
+        tracer.map.in_range.append(sympy.And(sympy.Ge(value, -length), sympy.Lt(value, length)))
     else:
         outside = sympy.Or(sympy.Lt(value, -length), sympy.Ge(value, length))
         what = f"the index {value} is out of bounds for a dimension of {length}"
-        tracer.ends_if(outside, "IndexError", what)
+        tracer.hooks.ends_if(outside, "IndexError", what)
 
 
 def _checked_symbol(tracer: Tracer, value: sympy.Expr, length: Length) -> Whole:
@@ -319,7 +318,7 @@ def _checked_symbol(tracer: Tracer, value: sympy.Expr, length: Length) -> Whole:
     if tracer.guarded:
         return remainder(value, length)
     name = tracer.unique("place")
-    tracer.bounds[name] = (0, subtract(length, 1))
+    tracer.known.bounds[name] = (0, subtract(length, 1))
     line = line_of_error(tracer, "IndexError")
     checked = CheckedIndex(value, sympy.sympify(length), sympy.Integer(line))
     tracer.add(SetSymbol(name, checked, INT64))
@@ -329,7 +328,7 @@ def _checked_symbol(tracer: Tracer, value: sympy.Expr, length: Length) -> Whole:
 def _slice(tracer: Tracer, item: slice, length: Length) -> Axis:
     step = 1 if item.step is None else tracer.as_whole(item.step, "the step of a slice")
     if not isinstance(step, int):
-        if not is_at_least(step, 1, tracer.bounds):
+        if not is_at_least(step, 1, tracer.known.bounds):
             tracer.refuse("the step of a slice has to be a number, or known to be positive")
     elif step == 0:
         tracer.refuse("slice step cannot be zero")
@@ -348,15 +347,15 @@ def _slice(tracer: Tracer, item: slice, length: Length) -> Axis:
         start = subtract(length, 1) if ends[0] is None else _end(tracer, ends[0], length, -1)
         stop_ = -1 if ends[1] is None else _end(tracer, ends[1], length, -1)
         count = _positive(tracer, ceil_divide(subtract(start, stop_), -step))
-        if not isinstance(count, int) and is_decided_by_data(count, tracer.bounds):
-            tracer.capacities.setdefault(count, tracer.capacity(length))
+        if not isinstance(count, int) and is_decided_by_data(count, tracer.known.bounds):
+            tracer.known.capacities.setdefault(count, tracer.capacity(length))
         return Axis(start, step, count)
     start = 0 if ends[0] is None else _end(tracer, ends[0], length, 0, is_first=True)
     stop_ = length if ends[1] is None else _end(tracer, ends[1], length, 0)
     count = _positive(tracer, ceil_divide(subtract(stop_, start), step))
     _must_be_linear(tracer, start, count)
-    if not isinstance(count, int) and is_decided_by_data(count, tracer.bounds):
-        tracer.capacities.setdefault(count, _most(tracer, count, length))
+    if not isinstance(count, int) and is_decided_by_data(count, tracer.known.bounds):
+        tracer.known.capacities.setdefault(count, _most(tracer, count, length))
     return Axis(start, step, count)
 
 
@@ -379,7 +378,7 @@ def _must_be_linear(tracer: Tracer, *values: Whole) -> None:
         powers = value.atoms(sympy.Pow, sympy.Mod)
         powers |= {f.args[1] for f in value.atoms(int_floor)}
         for power in powers:
-            if any(s.name in tracer.bounds for s in power.free_symbols):
+            if any(s.name in tracer.known.bounds for s in power.free_symbols):
                 raise CannotRoll(f"the part {value} changes with the loop other than by steps")
 
 
@@ -390,7 +389,7 @@ def _end(
 
     The first place of a part that goes forwards may be outside: nothing is read of such a part.
     """
-    bounds = tracer.bounds
+    bounds = tracer.known.bounds
     if not is_at_least(value, 0, bounds):
         if is_at_least(subtract(-1, value), 0, bounds):
             value = add(length, value)
@@ -412,13 +411,13 @@ def _by_sizes(tracer: Tracer, value: Whole) -> bool:
     """Whether a value is a number or decided by sizes, which are taken to be large enough."""
     if isinstance(value, int):
         return True
-    return not any(s.name in tracer.bounds for s in value.free_symbols)
+    return not any(s.name in tracer.known.bounds for s in value.free_symbols)
 
 
 def _positive(tracer: Tracer, count: Whole) -> Length:
     if isinstance(count, int):
         return max(0, count)
-    if _by_sizes(tracer, count) or is_at_least(count, 0, tracer.bounds):
+    if _by_sizes(tracer, count) or is_at_least(count, 0, tracer.known.bounds):
         return count
     return sympy.Max(0, count)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,13 @@ from distspmd.expressions.ir import (
     Operation,
     cast,
     count_additions,
+    parts,
     replace_leaves,
 )
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.arrays.contractions import (
     NoWindow,
+    contract_known,
     counted_in,
     is_product,
     letters_of,
@@ -31,6 +32,7 @@ from distspmd.frontend.from_numpy.arrays.elements import (
     copied_from,
     does_not_fit,
     in_table,
+    is_empty,
     is_one,
     known_elements,
     known_whole,
@@ -38,10 +40,9 @@ from distspmd.frontend.from_numpy.arrays.elements import (
     substitute,
     truth_expression,
     truth_of,
+    without_reads,
 )
-from distspmd.frontend.from_numpy.arrays.empty_maps import is_empty, without_reads
 from distspmd.frontend.from_numpy.arrays.kinds import has_data, not_plain
-from distspmd.frontend.from_numpy.arrays.known_contractions import contract_known
 from distspmd.frontend.from_numpy.arrays.lengths import (
     capacity,
     check_lengths,
@@ -50,7 +51,6 @@ from distspmd.frontend.from_numpy.arrays.lengths import (
     rooms,
     with_capacity,
 )
-from distspmd.frontend.from_numpy.arrays.spreading import before_spreading
 from distspmd.frontend.from_numpy.arrays.transcript import (
     PYTHON_TYPES,
     Refusal,
@@ -85,21 +85,15 @@ from distspmd.frontend.tensor_ir.statements import (
     loads_of,
 )
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, is_decided_by_data, same, symbol
+from distspmd.plans.heuristics import HEURISTICS
 
 
-@dataclass
 class Tracer(Transcript):
-    """Writes down what the functions of NumPy and the statements of Python are made of.
-
-    Attributes:
-        most: the most that numbers in containers can be which count elements.
-    """
-
-    most: dict[Container, Length] = field(default_factory=dict)
+    """Writes down what the functions of NumPy and the statements of Python are made of."""
 
     # -- tensors --------------------------------------------------------------------------------
 
-    def tensor(self, value: Any) -> Tensor:
+    def tensor(self, value: object) -> Tensor:
         """What a value is as a tensor.
 
         Raises:
@@ -123,7 +117,7 @@ class Tracer(Transcript):
             return value.as_tensor(self)
         raise Refusal(self.message(f"{told(value)} is no array"))
 
-    def _constant(self, value: Any) -> Tensor:
+    def _constant(self, value: object) -> Tensor:
         """A number that is known, of Python or NumPy."""
         if isinstance(value, np.generic):
             if not_plain(value):
@@ -159,9 +153,9 @@ class Tracer(Transcript):
 
     def _know(self, container: Container, values: np.ndarray[Any, Any]) -> None:
         """Take numbers that a container gets as known, until something changes it."""
-        if len(self.counted) not in self.changing:
-            self.tables[container] = values.copy()
-        self.counted.append(container)
+        if len(self.known.counted) not in self.known.changing:
+            self.known.tables[container] = values.copy()
+        self.known.counted.append(container)
 
     def stack(self, values: Sequence[Any]) -> Tensor:
         """A list as an array, as ``np.array`` makes it."""
@@ -188,8 +182,8 @@ class Tracer(Transcript):
         """A tensor, or the elements that its mask chooses as an array."""
         if tensor.mask is None:
             return tensor
-        assert self.chooses is not None
-        return self.chooses(self, tensor)
+        assert self.hooks.chooses is not None
+        return self.hooks.chooses(self, tensor)
 
     def stored_anew(self, tensor: Tensor, name: str | None = None) -> View:
         """A tensor in a container of its own."""
@@ -204,23 +198,23 @@ class Tracer(Transcript):
         view.weak, view.is_array, view.is_mixed = tensor.weak, tensor.is_array, tensor.is_mixed
         view.run_type = tensor.run_type and self.stored(tensor.run_type, "type")
         if most is not None:
-            self.most[view.container] = most
+            self.known.most[view.container] = most
         return view
 
     def _most_of(self, tensor: Tensor) -> Length | None:
         """The most that a number can be which is that of a container; None where unknown."""
-        if tensor.ndim or tensor.dtype.kind not in "iu" or not self.most or self.inner:
+        if tensor.ndim or tensor.dtype.kind not in "iu" or not self.known.most or self.inner:
             return None
         expression = tensor.element(())
         while isinstance(expression, Operation) and expression.name == "cast":
             (expression,) = expression.arguments
-        return self.most.get(expression.array) if isinstance(expression, Load) else None
+        return self.known.most.get(expression.array) if isinstance(expression, Load) else None
 
     def add(self, statement: Statement) -> None:
         """Add a statement."""
         super().add(statement)
-        for container in statement.writes() if self.most else ():
-            self.most.pop(container, None)
+        for container in statement.writes() if self.known.most else ():
+            self.known.most.pop(container, None)
 
     def fresh(self, name: str, shape: Sequence[Length], dtype: DType) -> View:
         """A view of a shape in a new container, which has room for the most that it can be."""
@@ -231,16 +225,18 @@ class Tracer(Transcript):
         """A new array that gets its parts; where data decide the shape it begins with zeros."""
         if self.is_decided_by_data(*shape):  # the parts do not write all of its room
             return self.stored_anew(Tensor(tuple(shape), dtype, lambda _: number(0, dtype)), name)
-        self.blank[made := self.container(name, shape, dtype)] = self.block
+        self.program.blank[made := self.container(name, shape, dtype)] = self.program.block
         return view_of(made)
 
     def capacity(self, length: Length) -> Length:
         """The most that a length can be; inside of maps the length itself."""
-        return length if self.own else capacity(length, self.bounds, self.capacities)
+        return (
+            length if self.map.own else capacity(length, self.known.bounds, self.known.capacities)
+        )
 
     def is_decided_by_data(self, *values: Whole) -> bool:
         """Whether data decide any of some numbers; inside of maps this does not matter."""
-        return not self.own and any(is_decided_by_data(v, self.bounds) for v in values)
+        return not self.map.own and any(is_decided_by_data(v, self.known.bounds) for v in values)
 
     def stored(self, tensor: Tensor, name: str | None = None) -> View:
         """A tensor whose elements lie in a container: itself, or after they are stored."""
@@ -274,7 +270,8 @@ class Tracer(Transcript):
         place = target.at(index)
         expression = value.element(index)
         if any(
-            load.array is target.container and may_meet(load.index, place, parameters, self.bounds)
+            load.array is target.container
+            and may_meet(load.index, place, parameters, self.known.bounds)
             for load in loads_of(expression)
         ):
             value = self.stored_anew(
@@ -300,10 +297,10 @@ class Tracer(Transcript):
         if self.is_decided_by_data(*target.shape, *target.place):
             if is_new:
                 room = target.container.shape
-                value = with_capacity(value, room, self.bounds)
+                value = with_capacity(value, room, self.known.bounds)
                 target = view_of(target.container)
             elif conflict is None:
-                target, value = over_container(target, value, self.bounds)
+                target, value = over_container(target, value, self.known.bounds)
         parameters, index = self.parameters(target.shape)
         element = value.element(index)
         if problem := does_not_fit(value, element, target.dtype):
@@ -378,7 +375,7 @@ class Tracer(Transcript):
 
     # -- whole numbers --------------------------------------------------------------------------
 
-    def as_whole(self, value: Any, what: str = "an index") -> Whole:
+    def as_whole(self, value: object, what: str = "an index") -> Whole:
         """A whole number that indices and lengths can be made of.
 
         Raises:
@@ -417,11 +414,11 @@ class Tracer(Transcript):
             )
             expression = stored.element(())
         assert isinstance(expression, Load)
-        expression = copied_from(expression, self.block) if self.own else expression
+        expression = copied_from(expression, self.program.block) if self.map.own else expression
         name = self.unique(f"{expression.array.name}_value")
-        self.bounds[name] = (None, None)
-        if expression.array in self.most and not self.inner:
-            self.capacities[symbol(name)] = self.most[expression.array]
+        self.known.bounds[name] = (None, None)
+        if expression.array in self.known.most and not self.inner:
+            self.known.capacities[symbol(name)] = self.known.most[expression.array]
         self.add(SetSymbol(name, expression, INT64))
         return symbol(name)
 
@@ -503,3 +500,24 @@ class Tracer(Transcript):
         text = "" if is_plain else str(closed)
         self.add(Contract(subscripts, operands, whole_result, operation, text))
         return view_of(result)
+
+
+def before_spreading(tracer: Tracer, value: Tensor, shape: Sequence[Length]) -> Tensor:
+    """A tensor before it is broadcast to a shape: stored if its elements are work, surely read."""
+    if type(value) is not Tensor or value.is_on_demand or tracer.guarded:
+        return value
+    if sum(not is_one(n) for n in shape) == sum(not is_one(n) for n in value.shape):
+        return value
+    expression = value.element(tuple(symbol(f"__probe{d}") for d in range(value.ndim)))
+    if count_additions(expression) < HEURISTICS.spread_work:
+        return value
+    if not any(isinstance(part, Load | IndexValue) for part in parts(expression)):
+        return value
+    return tracer.stored_anew(value, _named(expression))
+
+
+def _named(expression: Expression) -> str | None:
+    """The name of a space of what is computed last."""
+    while isinstance(expression, Operation) and expression.name == "cast":
+        (expression,) = expression.arguments
+    return f"{expression.name}_expr" if isinstance(expression, Operation) else None

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
+import copy
+import errno
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import numpy as np
 import sympy
@@ -17,10 +21,17 @@ import sympy
 from distspmd.errors import UnsupportedProgram
 from distspmd.expressions.ir import Expression, apply
 from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.arrays.states import (
+    Assumptions,
+    Hooks,
+    Links,
+    ListFacts,
+    MapContext,
+    Program,
+    refill,
+)
 from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor
-from distspmd.frontend.from_numpy.arrays.words_of_cpp import is_word_of_cpp
 from distspmd.frontend.from_numpy.kinds.nests import Nest
-from distspmd.frontend.from_numpy.kinds.reading_again import TableChanges
 from distspmd.frontend.from_numpy.reader.frames import Frame, in_program
 from distspmd.frontend.tensor_ir.statements import (
     Block,
@@ -84,10 +95,6 @@ class Fails(Refusal):
         self.error, self.by_name = error, by_name
 
 
-UNROLLED = 512
-"""Iterations of a loop that is unrolled, at most."""
-
-
 class CannotRoll(Exception):
     """A loop cannot stay one: something of it differs from iteration to iteration.
 
@@ -112,127 +119,58 @@ class KnownError(Exception):
         self.flag = flag
 
 
-class MapOfIndices(Protocol):
-    """What looks at the indices in the body of a parallel map, with so many blocks around it."""
-
-    depth: int
-
-    def note(self, tracer: Any, value: sympy.Expr, length: Length) -> bool:
-        """Look at an index of a dimension of some length; whether it does."""
-
-
 @dataclass
 class Transcript:
     """A program as far as it is read.
 
     Attributes:
-        block: where statements are added.
-        outermost: the block that has all the others.
-        bounds: of the symbols of loops and scopes, and of values that were read.
-        facts: numbers that are not negative, in the branches that are read.
-        names: of containers and symbols that are taken.
-        counts: numbers behind names that are taken at least, by what stands before them.
+        program: what is written down.
+        known: what is known of numbers.
+        map: the maps around.
+        lists: what is known of lists whose content the run decides.
+        links: who sees the same elements.
+        hooks: what is asked of rooms above.
         frames: of the functions that are being read, the innermost one last.
         node: the syntax that is being read.
         guarded: whether what is read may not happen, so that indices have to stay inside.
         guards: the conditions by which it happens, as far as they are known.
         journals: what becomes of lists and dictionaries in the blocks around.
         target: the variable that is assigned to, whose name a container takes.
-        own: names of the containers of the maps around, the innermost one last.
-        parallel: parameters of the maps around, each with the number of maps outside of it.
-        maps: what looks at the indices of the maps around, the innermost one last.
-        in_range: whether indices in inner blocks of a map are in range, of those read so far.
-        straight: the body of a map that is read as one kernel, if one is.
-        accumulated: numbers that the iterations of the maps around add to, with their types.
-        of_maps: why variables have no value that a map has set.
-        last: the line of the last statement, of which results are that no line stores.
-        capacities: the most that lengths can be which data decide.
-        blank: arrays that begin with any elements, by the blocks that make them.
-        tables: numbers of containers that are known, and that nothing has changed.
-        relied_on: those of which numbers were taken as known.
-        changing: numbers, in order of making, of tables that are not taken as known.
-        counted: all tables, in that order.
         inner: how many blocks are around the one that is read: branches and loops.
-        ends_if: ends the program with an error where a condition of symbols holds.
-        chooses: the elements that the mask of a tensor chooses, as an array.
-        form_of: the form in which a value is returned, and the tensors in it.
-        made: objects of the user's classes that the program has made, by their dictionaries.
         ended: whether the block that is read has come to a ``raise``.
-        known_lists: what is known, by the places that make them, of lists that the run decides.
-        noted: what this reading has found of them.
-        written_out: iterations of a loop, at most, that is written out for the sake of lists.
-        keeps_loop: whether a loop that might be written out stayed one, with lists of the run.
-        born: lists of Python that expressions have made, with the places, by identity.
-        given: those that are elements of a list whose content the run decides.
-        handles: all lists whose content the run decides.
-        needs: by their numbers, how many elements they may get; None where that has no bound.
         nest: the loops that are being read, and the kinds of what they carry.
         loops: the most iterations of the loops around; None where that is not known.
         loop_nodes: the syntax of these loops.
-        has_left_out: whether statements were left out that read lists without elements so far.
-        room: elements of lists whose growth has no bound.
-        aliases: containers that may have the elements of an array, as the run decides.
-        elements: containers of all elements of a list of which the run decides the one, with pairs
-            of each part and the element; None where these have no place.
-        joined: containers of two ways of a branch, with those of the ways.
-        ambiguous: lists, dictionaries and objects of which the run decides who sees them.
-        followed: statements of which the writes to such containers have reached the others.
-        puts: statements that put elements into lists whose content the run decides, or move them.
     """
 
-    block: Block = field(default_factory=Block)
-    bounds: dict[str, tuple[Whole | None, Whole | None]] = field(default_factory=dict)
-    facts: list[sympy.Expr] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)
-    counts: dict[str, int] = field(default_factory=dict)
+    program: Program = field(default_factory=Program)
+    known: Assumptions = field(default_factory=Assumptions)
+    map: MapContext = field(default_factory=MapContext)
+    lists: ListFacts = field(default_factory=ListFacts)
+    links: Links = field(default_factory=Links)
+    hooks: Hooks = field(default_factory=Hooks)
     frames: list[Frame] = field(default_factory=list)
     node: Any = None
     guarded: int = 0
     guards: list[Expression] = field(default_factory=list)
     journals: list[Any] = field(default_factory=list)
     target: str | None = None
-    own: list[set[str]] = field(default_factory=list)
-    parallel: list[tuple[int, list[str]]] = field(default_factory=list)
-    maps: list[MapOfIndices] = field(default_factory=list)
-    in_range: list[sympy.Basic] = field(default_factory=list)
-    straight: Any = None
-    accumulated: dict[Container, Any] = field(default_factory=dict)
-    of_maps: dict[str, str] = field(default_factory=dict)
-    last: tuple[str, int] | None = None
-    capacities: dict[Any, Length] = field(default_factory=dict)
-    blank: dict[Container, Block] = field(default_factory=dict)
-    tables: dict[Container, Any] = field(default_factory=dict)
-    relied_on: set[Container] = field(default_factory=set)
-    changing: frozenset[int] = frozenset()
-    counted: list[Container] = field(default_factory=list)
     inner: int = 0
-    ends_if: Callable[..., None] | None = None
-    chooses: Callable[[Any, Tensor], Tensor] | None = None
-    form_of: Callable[[Any, Any], Any] | None = None
-    made: dict[int, Any] = field(default_factory=dict)
     ended: bool = False
-    known_lists: Mapping[Any, Any] = field(default_factory=dict)
-    noted: dict[Any, Any] = field(default_factory=dict)
-    written_out: int = UNROLLED
-    keeps_loop: bool = False
-    born: dict[int, tuple[Any, Any]] = field(default_factory=dict)
-    given: dict[int, Any] = field(default_factory=dict)
-    handles: list[Any] = field(default_factory=list)
-    needs: dict[int, Length | None] = field(default_factory=dict)
     nest: Nest = field(default_factory=Nest)
     loops: list[Length | None] = field(default_factory=list)
     loop_nodes: list[Any] = field(default_factory=list)
-    has_left_out: bool = False
-    room: Length = 0
-    aliases: list[Any] = field(default_factory=list)
-    elements: dict[Container, Any] = field(default_factory=dict)
-    joined: dict[Container, list[Container]] = field(default_factory=dict)
-    ambiguous: dict[int, tuple[Any, str]] = field(default_factory=dict)
-    followed: set[Statement] = field(default_factory=set)
-    puts: set[Any] = field(default_factory=set)
 
-    def __post_init__(self) -> None:
-        self.outermost = self.block
+    def saved(self) -> Callable[[], None]:
+        """What puts back what a trial changes."""
+        parts = (self.program, self.known, self.map, self.lists, self.links)
+        saved = [(each, copy.copy(each)) for part in parts for each in part.changed_by_trials()]
+
+        def put_back() -> None:
+            for each, content in saved:
+                refill(each, content)
+
+        return put_back
 
     # -- messages -------------------------------------------------------------------------------
 
@@ -273,7 +211,7 @@ class Transcript:
         for handlers in reversed(self.frames[-1].attempts):
             flag = handlers.flag_of(type(error))
             if flag is not None:
-                if handlers.block is self.block and not self.guarded:
+                if handlers.block is self.program.block and not self.guarded:
                     raise KnownError(flag, error)
                 break
         text = told or f"{place}{type(error).__name__}: {error}"
@@ -335,19 +273,19 @@ class Transcript:
 
     def is_not_negative(self, value: Whole) -> bool:
         """Whether a number is never negative where it is read; False where that is not known."""
-        return is_at_least(value, 0, self.bounds) or any(
-            is_at_least(subtract(value, fact), 0, self.bounds) for fact in self.facts
+        return is_at_least(value, 0, self.known.bounds) or any(
+            is_at_least(subtract(value, fact), 0, self.known.bounds) for fact in self.known.facts
         )
 
     @contextmanager
     def where(self, facts: Sequence[sympy.Expr]) -> Iterator[None]:
         """Read what runs only where some numbers are not negative."""
-        known = len(self.facts)
-        self.facts += facts
+        known = len(self.known.facts)
+        self.known.facts += facts
         try:
             yield
         finally:
-            del self.facts[known:]
+            del self.known.facts[known:]
 
     # -- names and containers -------------------------------------------------------------------
 
@@ -358,18 +296,18 @@ class Transcript:
             base = f"_{base}"
         if is_word_of_cpp(base):
             base = f"{base}_"
-        found, count = base, self.counts.get(base, 0)
-        while found in self.names:
+        found, count = base, self.program.counts.get(base, 0)
+        while found in self.program.names:
             count += 1
             found = f"{base}_{count}"
-        self.counts[base] = count
-        self.names.add(found)
+        self.program.counts[base] = count
+        self.program.names.add(found)
         return found
 
     def release(self, name: str) -> None:
         """Let a name be had again."""
-        self.names.discard(name)
-        self.counts.clear()
+        self.program.names.discard(name)
+        self.program.counts.clear()
 
     def unique_index(self, name: str) -> str:
         """A name that nothing has, for a variable of a loop or map.
@@ -387,48 +325,51 @@ class Transcript:
         """
         for extent in shape:
             powers = sympy.sympify(extent).atoms(sympy.Pow)
-            of_loop = {s.name for power in powers for s in power.exp.free_symbols} & {*self.bounds}
-            if of_loop or (not self.own and is_decided_by_data(extent, self.bounds)):
+            of_loop = {s.name for power in powers for s in power.exp.free_symbols} & {
+                *self.known.bounds
+            }
+            if of_loop or (not self.map.own and is_decided_by_data(extent, self.known.bounds)):
                 raise CannotRoll(f"{name!r} has the length {extent} in it")
         found = Container(self.unique(name), tuple(shape), np.dtype(dtype))
-        if self.own:
-            self.own[-1].add(found.name)
+        if self.map.own:
+            self.map.own[-1].add(found.name)
         return found
 
     def add(self, statement: Statement) -> None:
         """Add a statement."""
-        if self.straight is not None:
-            self.straight.leave()
-        self.last = self.line or self.last
-        statement.line = self.last
-        self.block.statements.append(statement)
-        for container in statement.writes() if self.tables else ():
-            if container in self.tables and not isinstance(statement, Table):
-                if container in self.relied_on:
-                    raise TableChanges(self.counted.index(container))
-                del self.tables[container]
+        if self.map.straight is not None:
+            self.map.straight.leave()
+        self.program.last = self.line or self.program.last
+        statement.line = self.program.last
+        self.program.block.statements.append(statement)
+        for container in statement.writes() if self.known.tables else ():
+            if container in self.known.tables and not isinstance(statement, Table):
+                if container in self.known.relied_on:
+                    raise TableChanges(self.known.counted.index(container))
+                del self.known.tables[container]
 
     @contextmanager
     def binding(self) -> Iterator[None]:
         """Add statements that give variables their values, and change no array."""
-        first = len(self.block.statements)
+        first = len(self.program.block.statements)
         yield
-        for statement in self.block.statements[first:]:
+        for statement in self.program.block.statements[first:]:
             statement.binds = True
 
     def parallel_above(self, container: Container) -> list[str]:
         """Parameters of the maps that are inside of the place where a container was made."""
         depth = next(
-            (n + 1 for n, own in reversed(list(enumerate(self.own))) if container.name in own), 0
+            (n + 1 for n, own in reversed(list(enumerate(self.map.own))) if container.name in own),
+            0,
         )
-        return [name for level, names in self.parallel if level >= depth for name in names]
+        return [name for level, names in self.map.parallel if level >= depth for name in names]
 
     def ordered_kernel(
         self, stores: list[Store], parameters: Sequence[Parameter], label: str
     ) -> None:
         """Add a kernel whose iterations may write one element, of which the last one wins."""
-        if self.straight is not None:
-            self.straight.leave()
+        if self.map.straight is not None:
+            self.map.straight.leave()
         decided = set()
         for store in stores:
             for index in store.index:
@@ -452,12 +393,12 @@ class Transcript:
     @contextmanager
     def within(self, block: Block) -> Iterator[Block]:
         """Add statements to another block."""
-        before, self.block = self.block, block
+        before, self.program.block = self.program.block, block
         self.inner += 1
         try:
             yield block
         finally:
-            self.block = before
+            self.program.block = before
             self.inner -= 1
 
     @contextmanager
@@ -492,7 +433,7 @@ def shape_text(shape: Sequence[Length]) -> str:
     return "(" + ",".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
 
 
-def told(value: Any) -> str:
+def told(value: object) -> str:
     """A value in a message."""
     if isinstance(value, Tensor):
         return f"an array of the shape {shape_text(value.shape)}"
@@ -500,3 +441,80 @@ def told(value: Any) -> str:
         return f"the function {getattr(value, '__name__', value)}"
     text = repr(value)
     return text if len(text) < 60 else f"a {type(value).__name__}"
+
+
+_WORDS = """
+abs alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
+char32_t class co_await co_return co_yield compl concept const const_cast consteval constexpr
+constinit continue dace decltype default delete do double dynamic_cast else enum explicit export
+extern false float for friend goto if inline int int_ceil int_floor ipow long max min mutable
+namespace new noexcept not not_eq nullptr operator or or_eq pow private protected public
+register reinterpret_cast requires return short signed sizeof static static_assert static_cast
+std struct switch template this thread_local throw true try typedef typeid typename union
+unsigned using virtual void volatile wchar_t while xor xor_eq
+"""
+_MACROS = "BUFSIZ EOF INFINITY MAXFLOAT NAN NULL RAND_MAX errno linux stderr stdin stdout unix"
+_WORDS_OF_CPP = frozenset(
+    [*_WORDS.split(), *_MACROS.split(), *errno.errorcode.values(), *signal.Signals.__members__]
+)
+_MACROS_OF_LIMITS = re.compile(
+    r"(M|MPI|FE|CLOCK|SEEK|L?DBL|FLT|U?INT\w*|[SU]?CHAR|U?SHRT|U?L?LONG|S?SIZE|HUGE|PTRDIFF)_[A-Z]"
+)
+
+
+def is_word_of_cpp(name: str) -> bool:
+    """Whether no container and no symbol is called so.
+
+    These are keywords, functions that emitted code calls, and macros of the headers.
+    """
+    return name in _WORDS_OF_CPP or _MACROS_OF_LIMITS.match(name) is not None
+
+
+class ReadProgramAgain(Exception):
+    """What was found now had to be known from the beginning: the program is read again."""
+
+
+class DrawsBefore(ReadProgramAgain):
+    """A loop or branch draws first from the generator of a module."""
+
+    def __init__(self, module: str) -> None:
+        super().__init__(module)
+        self.module = module
+
+
+class TableChanges(ReadProgramAgain):
+    """A table changes of which numbers were taken as known."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def line_of_error(tracer: Transcript, kind: str) -> int:
+    """The line with which the program ends here; below 0 if a handler would take all errors.
+
+    Raises:
+        Refusal: a handler around names the error.
+    """
+    line = tracer.line[1] if tracer.line else 0
+    return -line if tracer.check_uncaught(kind) else line
+
+
+def is_taken(tracer: Transcript, kind: str) -> bool:
+    """Whether a handler that names an error takes it from what the statement computes."""
+    frame, error = tracer.frames[-1], error_class(kind)
+    handlers = frame.handlers_of(error)
+    is_inside = frame.block is not tracer.program.block or frame.is_binding
+    if handlers is None or handlers.takes_all(error) or is_inside:
+        return False
+    if tracer.guarded or tracer.map.parallel or tracer.map.straight is not None:
+        return False
+    return isinstance(frame.statement, ast.Assign | ast.AnnAssign)
+
+
+class NeedsObject(ReadProgramAgain):
+    """A variable is an object of Python: all that reads it is for Python."""
+
+    def __init__(self, file: str, line: int, name: str) -> None:
+        super().__init__(name)
+        self.file, self.line, self.name = file, line, name

@@ -180,7 +180,7 @@ def make_view(
     return found
 
 
-def number(value: Any, dtype: DType) -> Expression:
+def number(value: object, dtype: DType) -> Expression:
     """A number of a type, which it is converted to."""
     return Constant(np.asarray(value).astype(dtype).item(), dtype)
 

@@ -51,7 +51,7 @@ def whole_of(tracer: Tracer, expression: Expression, bounds: Bounds) -> Whole | 
     Returns:
         None where data decide it, or something outside of the block.
     """
-    return _whole(_resolved(tracer, expression, tracer.block.statements[-_MOST:], bounds))
+    return _whole(_resolved(tracer, expression, tracer.program.block.statements[-_MOST:], bounds))
 
 
 def line_of(numbers: Any) -> tuple[int, int] | None:
@@ -67,11 +67,11 @@ def line_of(numbers: Any) -> tuple[int, int] | None:
 
 def _in_line(tracer: Tracer, load: Load) -> Expression | None:
     """What an element of a table is that has numbers in equal steps."""
-    values = tracer.tables.get(load.array)
+    values = tracer.known.tables.get(load.array)
     line = None if values is None else line_of(values)
     if line is None:
         return None
-    tracer.relied_on.add(load.array)
+    tracer.known.relied_on.add(load.array)
     first, step = line
     return whole_expression(add(first, multiply(step, load.index[0])))
 

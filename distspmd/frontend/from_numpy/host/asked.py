@@ -40,7 +40,7 @@ def ask(
         where: "all" ranks ask, or "one" alone; any that have the inputs where it says nothing.
     """
     tracer = run.tracer
-    if tracer.parallel or tracer.own:
+    if tracer.map.parallel or tracer.map.own:
         tracer.refuse(f"{name} in a parallel map: put it before, or write range for the map")
     lines = [reshape(tracer, t, [1]) if not t.ndim else flat(tracer, t) for t in inputs]
     every: list[tuple[tuple[Length, ...], DType]] = [((1,), INT64), *outputs]

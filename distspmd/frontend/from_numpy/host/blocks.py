@@ -51,7 +51,7 @@ def letters_of_whole(ndim: int) -> str:
 def emit_call(
     run: Context,
     name: str,
-    tree: Any,
+    tree: object,
     form: Form,
     data: Sequence[Tensor],
     terms: Sequence[str],

@@ -33,7 +33,7 @@ def _call_host(
         Refusal: it stands in a parallel map, or what it returns is not known.
     """
     tracer = run.tracer
-    if tracer.parallel or tracer.own:
+    if tracer.map.parallel or tracer.map.own:
         tracer.refuse(f"{host.name} in a parallel map: put it before, or write range for the map")
     question = _HostQuestion(run, host)
     parts = [host.reference(), [question.tree(v) for v in given]]
@@ -116,7 +116,7 @@ class _HostQuestion(Question):
 
     # -- the statement --------------------------------------------------------------------------
 
-    def _answered(self, tree: Any, form: Form) -> list[Tensor]:
+    def _answered(self, tree: object, form: Form) -> list[Tensor]:
         run, tracer = self.run, self.run.tracer
         shapes = [tuple(leaf.shape) for leaf in form.leaves]
         every = [n for shape in (*(t.shape for t in self.data), *shapes) for n in shape]
@@ -137,7 +137,7 @@ class _HostQuestion(Question):
             vjp=vjp,
         )
 
-    def _answered_as_whole(self, tree: Any, form: Form) -> list[Tensor]:
+    def _answered_as_whole(self, tree: object, form: Form) -> list[Tensor]:
         """The answer where the run decides lengths, or where handlers are around."""
         outputs = [(leaf.shape, leaf.dtype) for leaf in form.leaves]
         asked = {"ask": tree, "form": form.text, "lengths": {}}
@@ -151,7 +151,7 @@ class _HostQuestion(Question):
         )
         return found
 
-    def ask(self, tree: Any) -> Any:
+    def ask(self, tree: object) -> Any:
         """What the function gives; of nothing it is called all the same."""
         form = self._form(tree)
         answers = self._answered(tree, form)
@@ -160,7 +160,7 @@ class _HostQuestion(Question):
         return self._rebuilt(form.example, found, tree) if form.leaves else None
 
 
-def _of_no_length(number: int, example: Any) -> None:
+def _of_no_length(number: int, example: object) -> None:
     return None
 
 

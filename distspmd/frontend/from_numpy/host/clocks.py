@@ -40,7 +40,7 @@ def _read(run: Context, *, clock: Callable[[], float], kind: type) -> Tensor:
     return replace(found, weak=kind)
 
 
-def _log(run: Context, *given: Any, level: int, **_: Any) -> None:
+def _log(run: Context, *given: object, level: int, **_: object) -> None:
     """Write what the settings of ``logging`` do not leave out when the program is read."""
     logger = given[0] if isinstance(given[0], logging.Logger) else logging.getLogger()
     if logger.isEnabledFor(level):

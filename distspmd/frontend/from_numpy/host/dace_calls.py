@@ -30,7 +30,7 @@ class _Convertible(SDFGConvertible):
         self.function, self.read = function, read
         self.names = list(inspect.signature(function).parameters)
 
-    def __sdfg__(self, *arguments: Any, **named: Any) -> SDFG:
+    def __sdfg__(self, *arguments: object, **named: object) -> SDFG:
         """The call for arguments of some types."""
         sdfg = self.read(self.function, "numpy", arguments, named)
         sdfg.name = self.function.name.rpartition(".")[2]
@@ -39,7 +39,7 @@ class _Convertible(SDFGConvertible):
                 node.debuginfo = None  # the line is that of the call
         return sdfg
 
-    def __sdfg_closure__(self, reevaluate: Any = None) -> dict[str, Any]:
+    def __sdfg_closure__(self, reevaluate: object = None) -> dict[str, Any]:
         """No arrays from around it."""
         return {}
 

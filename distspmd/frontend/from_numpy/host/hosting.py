@@ -10,7 +10,12 @@ from typing import Any
 from dace import SDFG
 
 from distspmd.errors import ArgumentError, UnsupportedProgram
-from distspmd.frontend.from_numpy.arrays.transcript import AsksForGradients, EndsHere, Fails
+from distspmd.frontend.from_numpy.arrays.transcript import (
+    AsksForGradients,
+    EndsHere,
+    Fails,
+    NeedsObject,
+)
 from distspmd.frontend.from_numpy.host.region_calls import (
     NeedsTrial,
     RegionRefusal,
@@ -20,7 +25,6 @@ from distspmd.frontend.from_numpy.host.region_calls import (
 from distspmd.frontend.from_numpy.host.regions import RETURNED, WHOLE, Hosted
 from distspmd.frontend.from_numpy.host.trials import CallFails, HasEffects, Wanted, is_said, show
 from distspmd.frontend.from_numpy.host.work import Kinds
-from distspmd.frontend.from_numpy.kinds.reading_again import NeedsObject
 
 CHOICES = ("tell", "allow", "refuse")
 _MOST = 100

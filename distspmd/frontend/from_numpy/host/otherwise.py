@@ -17,7 +17,7 @@ from distspmd.frontend.from_numpy.lists.list_rooms import settle
 from distspmd.frontend.from_numpy.numpy.registry import OTHERWISE, is_of_scipy
 
 
-def is_asked(function: Any, arguments: Sequence[Any]) -> bool:
+def is_asked(function: object, arguments: Sequence[Any]) -> bool:
     """Whether a call has objects of our library, or is one of SciPy that gets a function."""
     if any(is_of_library(type(value)) for value in arguments):
         return True
@@ -31,7 +31,7 @@ def is_read(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> bool:
     return has_data(given) or any(isinstance(v, kinds) or is_of_program(v) for v in given)
 
 
-def is_of_program(value: Any) -> bool:
+def is_of_program(value: object) -> bool:
     """Whether a value is a function that the program has written."""
     if isinstance(value, types.FunctionType | types.MethodType):
         return str(getattr(value, "__module__", "")).split(".")[0] not in ("numpy", "scipy")
@@ -41,7 +41,7 @@ def is_of_program(value: Any) -> bool:
 def handled_or_asked(
     run: Context,
     handler: Callable[..., Any],
-    function: Any,
+    function: object,
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
 ) -> Any:
@@ -52,7 +52,7 @@ def handled_or_asked(
     """
     if not is_of_scipy(function):
         return handled(run, handler, function, arguments, keywords)
-    saved, node = Saved.of(run), run.tracer.node
+    saved, node = Saved(run), run.tracer.node
     try:
         return handled(run, handler, function, list(arguments), dict(keywords))
     except EndsHere:

@@ -73,7 +73,7 @@ def _is_ours(file: str) -> bool:
 # -- functions with regions -----------------------------------------------------------------------
 
 
-def hosted_source(run: Context, function: Any, node: Any, file: str) -> Any:
+def hosted_source(run: Context, function: Any, node: object, file: str) -> Any:
     """The syntax of a function, with what Python runs of it as regions.
 
     Raises:
@@ -94,7 +94,7 @@ def hosted_source(run: Context, function: Any, node: Any, file: str) -> Any:
     return found
 
 
-def is_object(value: Any) -> bool:
+def is_object(value: object) -> bool:
     """Whether a value of the reading is an object of Python that changes."""
     kinds = (list, dict, set, deque, bytearray, RunList, OfPython)
     return isinstance(value, kinds) or objects.is_own(value)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import NoReturn
 
-from distspmd.frontend.from_numpy.arrays.transcript import Refusal
+from distspmd.frontend.from_numpy.arrays.transcript import NeedsObject, Refusal
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.kinds.reading_again import NeedsObject
 
 PREFERRED: dict[str, str] = {
     "dict": "a dictionary whose keys the run decides",
@@ -36,7 +35,7 @@ def for_python(run: Context, construct: str) -> None:
         Refusal: Python runs it.
     """
     hosting = run.hosting
-    if hosting is None or not hosting.prefers or run.tracer.parallel or run.tracer.own:
+    if hosting is None or not hosting.prefers or run.tracer.map.parallel or run.tracer.map.own:
         return
     hosting.has_preferred = True
     refusal = Refusal(run.tracer.message(f"{PREFERRED[construct]} is not covered"))
@@ -60,6 +59,6 @@ def become_object(run: Context, name: str, what: str) -> NoReturn:
     may = hosting is not None and hosting.choice != "refuse" and name in frame.variables
     hosted = hosting.files.get(frame.file) if may else None
     may = may and not (hosted and (frame.line, name) in hosted.opaque)
-    if not may or run.tracer.parallel or run.tracer.own or frame.called_at is not None:
+    if not may or run.tracer.map.parallel or run.tracer.map.own or frame.called_at is not None:
         run.tracer.refuse(f"{what} is not covered")
     raise NeedsObject(frame.file, frame.line, name)

@@ -70,7 +70,7 @@ class Operand:
     known: Any = None
 
 
-def form_of(tree: Any, operands: Sequence[Operand], most: Callable[..., Any]) -> Form:
+def form_of(tree: object, operands: Sequence[Operand], most: Callable[..., Any]) -> Form:
     """What the answer to a question consists of.
 
     Args:
@@ -153,7 +153,7 @@ def _definite(rng: Any, shape: Any, dtype: DType) -> Any:
     return found
 
 
-def _between(rng: Any, shape: Any, dtype: DType) -> Any:
+def _between(rng: object, shape: Any, dtype: DType) -> Any:
     """Ascending numbers from 0 to 1: places, and what is between them."""
     if dtype.kind in "iub" or not shape:
         return _uniform(rng, shape, dtype)
@@ -180,7 +180,7 @@ def _lower_band(rng: Any, shape: Any, dtype: DType) -> Any:
     return np.flip(_upper_band(rng, shape, dtype), axis=0) if shape else rng.random(shape)
 
 
-def _ones(rng: Any, shape: Any, dtype: DType) -> Any:
+def _ones(rng: object, shape: object, dtype: DType) -> Any:
     return np.ones(shape)
 
 

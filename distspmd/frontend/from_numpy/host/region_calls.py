@@ -13,7 +13,7 @@ import sympy
 
 from distspmd.frontend.from_numpy.arrays import annotation_types
 from distspmd.frontend.from_numpy.arrays.kinds import has_data
-from distspmd.frontend.from_numpy.arrays.transcript import Refusal
+from distspmd.frontend.from_numpy.arrays.transcript import NeedsObject, ReadProgramAgain, Refusal
 from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.host import work
@@ -32,7 +32,6 @@ from distspmd.frontend.from_numpy.host.regions import (
     function_of,
 )
 from distspmd.frontend.from_numpy.kinds.absence import may_be_absent
-from distspmd.frontend.from_numpy.kinds.reading_again import NeedsObject, ReadProgramAgain
 from distspmd.frontend.from_numpy.kinds.variables import UNBOUND, OfPython, Undecided
 from distspmd.frontend.from_numpy.numpy.asking import Question
 from distspmd.frontend.from_numpy.reader.registry import expression
@@ -64,7 +63,7 @@ class Result:
     parts: dict[Any, Result] | None = None
 
     @classmethod
-    def like(cls, value: Any, *, is_returned: bool = False) -> Result:
+    def like(cls, value: object, *, is_returned: bool = False) -> Result:
         """The type of a value that a run has shown."""
         if isinstance(value, np.ndarray) and type(value) is np.ndarray and leaves(value):
             return cls(np.zeros((1,) * value.ndim, value.dtype), value.shape)
@@ -155,7 +154,7 @@ def _call_region(run: Context, node: RegionCall) -> Any:
     tracer, region = run.tracer, node.region
     first, last = region.lines
     lines = f"line {first}" if first == last else f"lines {first}-{last}"
-    if tracer.parallel or tracer.own:
+    if tracer.map.parallel or tracer.map.own:
         tracer.refuse(f"Python would run {lines} in a parallel map: write range for the map")
     _check_work(run, region, lines)
     return _RegionQuestion(run, node, lines).call()

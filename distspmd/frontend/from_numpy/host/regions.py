@@ -110,7 +110,7 @@ class Region:
         has_value = self.jumps and _returns(self.statements)
         return [*([ENDED] * self.jumps), *([RETURNED] * has_value), *self.outputs]
 
-    def __deepcopy__(self, memo: Any) -> Region:
+    def __deepcopy__(self, memo: object) -> Region:
         return self
 
 

@@ -143,7 +143,7 @@ def signature_of(called: Any) -> Signature | None:
     return NAMES.get(name_of(called))
 
 
-def name_of(called: Any) -> str:
+def name_of(called: object) -> str:
     """The name of a function below ``scipy``, without modules that are private."""
     parts = str(getattr(called, "__module__", "")).split(".")[1:]
     public = [part for part in parts if not part.startswith("_")]
@@ -356,7 +356,7 @@ class _Call:
         return frozenset(range(batch, ndim))
 
 
-def _arguments(called: Any, given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+def _arguments(called: object, given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments by name, in the order of the function's parameters, with defaults."""
     try:
         bound = _parameters(called).bind(*given, **named)
@@ -382,7 +382,7 @@ def _axes(arguments: Mapping[str, Any], data: Sequence[Tensor]) -> tuple[int, ..
     return every if all(type(a) is int for a in every) else ()
 
 
-def _number(tree: Any) -> int | None:
+def _number(tree: object) -> int | None:
     """Which array a tree is; None where it is known, or no array alone."""
     found = tree.get("value") if isinstance(tree, Mapping) else None
     return found if type(found) is int else None

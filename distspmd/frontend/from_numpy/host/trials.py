@@ -135,7 +135,7 @@ def _called(function: Callable[..., Any], bound: inspect.BoundArguments) -> None
 
 
 def _tracer(wanted: Wanted) -> Callable[..., Any]:
-    def of_calls(frame: FrameType, event: str, value: Any) -> Any:
+    def of_calls(frame: FrameType, event: str, value: object) -> Any:
         return _Lines(wanted) if wanted.is_in(frame.f_code) else None
 
     return of_calls
@@ -147,7 +147,7 @@ class _Lines:
     def __init__(self, wanted: Wanted) -> None:
         self.wanted, self.is_inside, self.fails = wanted, False, False
 
-    def __call__(self, frame: FrameType, event: str, value: Any) -> Any:
+    def __call__(self, frame: FrameType, event: str, value: object) -> Any:
         wanted = self.wanted
         if event == "exception":
             self.fails = True
@@ -224,7 +224,7 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 @contextlib.contextmanager
-def _as_before(function: Any) -> Iterator[None]:
+def _as_before(function: object) -> Iterator[None]:
     """Put generators of random numbers back, and containers that functions see from outside."""
     numbers, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 (users' own)
     seen = _seen(function, {})
@@ -247,7 +247,7 @@ def _as_before(function: Any) -> Iterator[None]:
             _put_back(container, old_content)
 
 
-def _is_generator(value: Any) -> bool:
+def _is_generator(value: object) -> bool:
     return isinstance(value, np.random.Generator)
 
 

@@ -129,7 +129,7 @@ class Outside(frozenset[str]):
         return found
 
 
-def _is_of_numpy(value: Any) -> bool:
+def _is_of_numpy(value: object) -> bool:
     name = getattr(value, "__name__", "").split(".")[0]
     return isinstance(value, types.ModuleType) and name in _OF_NUMPY
 

@@ -29,7 +29,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import same, subtract, symbol
 from distspmd.runtime.calls.form import rebuilt
 
 
-def may_be_none(value: Any) -> bool:
+def may_be_none(value: object) -> bool:
     """Whether a value is None or something that is no choice itself, which the run decides."""
     if not isinstance(value, OneOf) or may_be_unbound(value):
         return False
@@ -37,12 +37,12 @@ def may_be_none(value: Any) -> bool:
     return len(others) == 1 and not isinstance(others[0], Undecided)
 
 
-def may_be_unbound(value: Any) -> bool:
+def may_be_unbound(value: object) -> bool:
     """Whether a variable has a value only on some ways, which the run decides."""
     return isinstance(value, OneOf) and value.values[0] is UNBOUND
 
 
-def may_be_absent(value: Any) -> bool:
+def may_be_absent(value: object) -> bool:
     """Whether a value is one that a flag says to be there: it may be None, or unbound."""
     return may_be_none(value) or may_be_unbound(value)
 
@@ -53,7 +53,7 @@ def value_of(choice: OneOf) -> Any:
     return other if _is_absent(one) else one
 
 
-def _is_absent(value: Any) -> bool:
+def _is_absent(value: object) -> bool:
     return value is None or value is UNBOUND
 
 
@@ -65,7 +65,7 @@ def is_none(choice: OneOf) -> sympy.Basic:
 
 def _known(tracer: Tracer, choice: OneOf) -> bool | None:
     """Whether it is known here that a value is absent, or is not."""
-    first, last = tracer.bounds.get(choice.which.name, (0, 1))
+    first, last = tracer.known.bounds.get(choice.which.name, (0, 1))
     return None if first != last else (first != 0) == _is_absent(choice.values[0])
 
 
@@ -84,10 +84,10 @@ def compared_with_none(run: Context, op: ast.cmpop, left: Any, right: Any) -> An
     return NotImplemented
 
 
-def known_value(run: Context, choice: Any) -> Any:
+def known_value(run: Context, choice: object) -> Any:
     """A value of which it is known here which of several things it is."""
     while isinstance(choice, OneOf) and not may_be_unbound(choice):
-        first, last = run.tracer.bounds.get(choice.which.name, (0, 1))
+        first, last = run.tracer.known.bounds.get(choice.which.name, (0, 1))
         if first != last:
             break
         choice = choice.values[0 if first else 1]
@@ -106,7 +106,7 @@ def present(run: Context, choice: Any) -> Any:
     return value_of(choice)
 
 
-def put(run: Context, value: Any) -> Any:
+def put(run: Context, value: object) -> Any:
     """What becomes an element of a list of the run: such a list has no room for None."""
     if isinstance(value, tuple):
         return rebuilt(value, [put(run, part) for part in value])
@@ -186,7 +186,7 @@ def end_failed(run: Context, failed: Fails) -> NoReturn:
     tracer, kind = run.tracer, type(failed.error)
     is_sure = failed.by_name or not any(frame.loops for frame in tracer.frames)
     is_known = getattr(builtins, kind.__name__, None) is kind
-    if not (tracer.inner and is_sure and is_known) or tracer.guarded or tracer.parallel:
+    if not (tracer.inner and is_sure and is_known) or tracer.guarded or tracer.map.parallel:
         raise failed
     end_way(run, kind.__name__, str(failed.error))
 
@@ -233,7 +233,7 @@ def _end_if_absent(run: Context, choice: OneOf, kind: str, text: str) -> None:
     condition: Any = is_none(choice)
     if tracer.guarded:
         guard = tracer.guard()
-        if guard is None or tracer.straight is not None:
+        if guard is None or tracer.map.straight is not None:
             tracer.refuse(choice.reason)
         truth = tracer.truth(condition)
         condition = Tensor(
@@ -243,23 +243,23 @@ def _end_if_absent(run: Context, choice: OneOf, kind: str, text: str) -> None:
 
 
 @contextmanager
-def knowing(tracer: Tracer, test: Any, *, holds: bool) -> Iterator[None]:
+def knowing(tracer: Tracer, test: object, *, holds: bool) -> Iterator[None]:
     """Read a branch in which it is known of a value whether it is None."""
     if isinstance(test, sympy.Not):
         with knowing(tracer, test.args[0], holds=not holds):
             yield
         return
     name = test.args[0].name if isinstance(test, sympy.Eq | sympy.Ne) and _asks(test) else None
-    if name is None or tracer.bounds.get(name) != (0, 1):
+    if name is None or tracer.known.bounds.get(name) != (0, 1):
         yield
         return
     is_zero = holds == isinstance(test, sympy.Eq)
-    before = tracer.bounds[name]
-    tracer.bounds[name] = (0, 0) if is_zero else (1, 1)
+    before = tracer.known.bounds[name]
+    tracer.known.bounds[name] = (0, 0) if is_zero else (1, 1)
     try:
         yield
     finally:
-        tracer.bounds[name] = before
+        tracer.known.bounds[name] = before
 
 
 def _asks(test: sympy.Basic) -> bool:
@@ -267,7 +267,7 @@ def _asks(test: sympy.Basic) -> bool:
 
 
 def joined_choice(
-    run: Context, name: str, values: Sequence[Any], blocks: Sequence[Block], join: Any
+    run: Context, name: str, values: Sequence[Any], blocks: Sequence[Block], join: object
 ) -> Any:
     """A value of two ways of which one at least may be None; None where they are other things.
 
@@ -288,7 +288,7 @@ def joined_choice(
 
 
 def joined_bindings(
-    run: Context, name: str, values: Sequence[Any], blocks: Sequence[Block], join: Any
+    run: Context, name: str, values: Sequence[Any], blocks: Sequence[Block], join: object
 ) -> OneOf:
     """A variable that one way at least leaves unbound, or may; as :func:`joined_choice`."""
     found = _joined_value(values, may_be_unbound, join)
@@ -298,12 +298,12 @@ def joined_bindings(
 _ONE = sympy.Integer(1)
 
 
-def unbound_or(name: str, value: Any, which: sympy.Basic = _ONE) -> OneOf:
+def unbound_or(name: str, value: object, which: sympy.Basic = _ONE) -> OneOf:
     """A variable that is unbound where a flag is not 0."""
     return OneOf(f"{name!r} has no value on some ways of the run", which, (UNBOUND, value))
 
 
-def none_or(name: str, value: Any, which: sympy.Basic) -> OneOf:
+def none_or(name: str, value: object, which: sympy.Basic) -> OneOf:
     """A value that is None where a flag is not 0."""
     return OneOf(f"{name!r} may be None here", which, (None, value))
 
@@ -320,14 +320,14 @@ def _joined_flag(
 ) -> OneOf:
     """A choice with a flag of its own, which each way sets."""
     which = run.tracer.unique(f"{name}_which")
-    run.tracer.bounds[which] = (0, 1)
+    run.tracer.known.bounds[which] = (0, 1)
     for value, block in zip(values, blocks, strict=True):
         with run.tracer.within(block):
             run.tracer.add(SetSymbol(which, flag_of(value, choice.values[0]), INT64))
     return replace(choice, which=symbol(which))
 
 
-def flag_of(value: Any, absent: Any) -> sympy.Basic:
+def flag_of(value: Any, absent: object) -> sympy.Basic:
     """1 where a value is absent, 0 where it is not."""
     if not (may_be_unbound(value) if absent is UNBOUND else may_be_none(value)):
         return sympy.Integer(value is absent)

@@ -122,7 +122,7 @@ def note_unbound(
             continue
         if flag is None:
             flag = tracer.unique(f"{readable(name)}_which")
-            tracer.bounds[flag] = (0, 1)
+            tracer.known.bounds[flag] = (0, 1)
             none = _YES if length is None else sympy.Max(0, sympy.Min(1, subtract(1, length)))
             tracer.add(SetSymbol(flag, none, INT64))
             if length is None:
@@ -143,7 +143,7 @@ def carry_missing(interpreter: Context, loop: Loop) -> None:
 
 
 def carry_absent(
-    interpreter: Context, loop: Loop, name: str, place: Any, before: Any, now: Any
+    interpreter: Context, loop: Loop, name: str, place: object, before: object, now: Any
 ) -> None:
     """Let a loop carry a flag of a variable that is None before it, or behind an iteration.
 
@@ -166,7 +166,7 @@ def carry_absent(
         raise BoundAtTimes(loop, name, none_or(name, before, _NO))
 
 
-def _is_of_any_reading(first: Any) -> bool:
+def _is_of_any_reading(first: object) -> bool:
     """Whether a first value has no symbols that are those of one reading."""
     if isinstance(first, OneOf):
         return all(map(_is_of_any_reading, first.values))
@@ -177,7 +177,7 @@ def _is_of_any_reading(first: Any) -> bool:
     return not has_data(first)
 
 
-def _is_carried(value: Any) -> bool:
+def _is_carried(value: object) -> bool:
     kinds = bool | int | float | complex | np.generic | sympy.Basic | Tensor | np.ndarray
     if isinstance(value, tuple):
         return all(map(_is_carried, value))
@@ -203,7 +203,7 @@ def _first(interpreter: Context, loop: Loop, name: str, value: Any) -> Any:
     if not isinstance(value, Tensor) or value.mask is not None:
         what = told(value)
     else:
-        inside = interpreter.tracer.bounds.keys() - loop.known_before
+        inside = interpreter.tracer.known.bounds.keys() - loop.known_before
         of_shape = {s.name for n in value.shape for s in getattr(n, "free_symbols", ())}
         if not of_shape & inside:
             zero = number(0, value.dtype)

@@ -17,6 +17,7 @@ import sympy
 from distspmd.frontend.from_numpy.arrays import run_types
 from distspmd.frontend.from_numpy.arrays.choosing import chosen
 from distspmd.frontend.from_numpy.arrays.kinds import is_whole, joined_type, joined_weak
+from distspmd.frontend.from_numpy.arrays.states import refill
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll, told
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View
@@ -43,11 +44,15 @@ from distspmd.frontend.from_numpy.kinds.carried_records import (
     note_shared_records,
     parts_of,
 )
-from distspmd.frontend.from_numpy.kinds.carried_variables import Carried, Loop
+from distspmd.frontend.from_numpy.kinds.carried_variables import (
+    Carried,
+    Loop,
+    move_symbols,
+    move_tensors,
+)
 from distspmd.frontend.from_numpy.kinds.first_arrays import is_free, refuse_lost_writes, written_in
 from distspmd.frontend.from_numpy.kinds.joined_arrays import CarryLink, enter_links, leave_links
 from distspmd.frontend.from_numpy.kinds.last_values import has_one_type, keep_last
-from distspmd.frontend.from_numpy.kinds.moves import move_symbols, move_tensors
 from distspmd.frontend.from_numpy.kinds.nests import Unsettled
 from distspmd.frontend.from_numpy.kinds.text_choices import moves_of_text, read_again_with
 from distspmd.frontend.from_numpy.kinds.variables import (
@@ -69,7 +74,11 @@ from distspmd.frontend.from_numpy.kinds.varying import (
 )
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, RunTable
 from distspmd.frontend.from_numpy.reader.bindings import bound_names, is_written_first
-from distspmd.frontend.from_numpy.reader.mutation import Around, CarryEntry, refill, watched
+from distspmd.frontend.from_numpy.reader.mutation import (
+    Around,
+    CarryEntry,
+    watched,
+)
 from distspmd.frontend.from_numpy.reader.texts import Text
 from distspmd.frontend.tensor_ir.statements import SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, same
@@ -102,14 +111,14 @@ def read_until_settled(
     """
     tracer = interpreter.tracer
     with tracer.nest.entered(node, tracer.frames) as known:
-        loop = Loop(node, stops, known, known_before=frozenset(tracer.bounds))
+        loop = Loop(node, stops, known, known_before=frozenset(tracer.known.bounds))
         return _settled(interpreter, loop, read)
 
 
 def _settled(interpreter: Context, loop: Loop, read: Callable[[Loop], Result]) -> Result:
     """What reads a loop gives, in a pass over the nest that is believed."""
-    before, nest = Saved.of(interpreter), interpreter.tracer.nest
-    loop.names_before = before.names
+    before, nest = Saved(interpreter), interpreter.tracer.nest
+    loop.names_before = set(interpreter.tracer.program.names)
     attempts = 0
     while attempts < _ATTEMPTS:
         nest.begin_pass()
@@ -176,7 +185,7 @@ def _learning(
         around.pop()
 
 
-def _learn(loop: Loop, problem: Exception, journal: Any) -> None:
+def _learn(loop: Loop, problem: Exception, journal: object) -> None:
     """Let the next reading of a loop know of what ended this one.
 
     Raises:
@@ -254,8 +263,8 @@ def _enter(interpreter: Context, loop: Loop) -> list[Carried]:
         if isinstance(value, list):
             own = loop.lists.setdefault(name, [])
             own[:] = value
-            if (known := interpreter.tracer.born.get(id(before))) is not None:
-                interpreter.tracer.born[id(own)] = own, known[1]
+            if (known := interpreter.tracer.lists.born.get(id(before))) is not None:
+                interpreter.tracer.lists.born[id(own)] = own, known[1]
             holder[key] = own
         elif value is not ABSENT:
             holder[key] = value
@@ -316,7 +325,7 @@ def leave_loop(interpreter: Context, loop: Loop) -> tuple[str | None, list[Any]]
             loop.news[again.name] = again.kind
     if loop.news:
         return None, []
-    note_surely_set(loop, tracer.block)
+    note_surely_set(loop, tracer.program.block)
     note_shared_records(tracer, loop.carried)
     loop.rebound = [(place, now) for place, now in moves if isinstance(place, RunList)]
     places = {(id(one.holder), one.key) for one in loop.carried if one.value is not ABSENT}
@@ -345,7 +354,7 @@ def _leave(
         raise
 
 
-def _check_stays(interpreter: Context, loop: Loop, one: Carried, now: Any) -> None:
+def _check_stays(interpreter: Context, loop: Loop, one: Carried, now: object) -> None:
     """See to it that what has no place is what it was.
 
     Raises:
@@ -458,7 +467,7 @@ def _moves_of_parts(
             raise CannotRoll(f"{name!r} changes in the loop")
 
 
-def _next_whole(tracer: Tracer, name: str, now: Any, before: Any) -> Whole:
+def _next_whole(tracer: Tracer, name: str, now: object, before: object) -> Whole:
     """The next value of a symbol that a loop carries.
 
     Raises:
@@ -480,7 +489,7 @@ def _next_whole(tracer: Tracer, name: str, now: Any, before: Any) -> Whole:
 
 
 def _next_tensor(
-    tracer: Tracer, name: str, place: View, now: Any, kind: Any, before: Any
+    tracer: Tracer, name: str, place: View, now: object, kind: object, before: object
 ) -> Tensor:
     """The next value of a container that a loop carries.
 
@@ -528,7 +537,7 @@ def after_loop(tracer: Tracer, loop: Loop, *, has_run: bool = False) -> None:
             one.holder[one.key] = loop.lists[one.name]
         elif one.value is not ABSENT:
             one.holder[one.key] = one.value
-    tracer.aliases += [each for each in loop.one_behind if each not in tracer.aliases]
+    tracer.links.aliases += [each for each in loop.one_behind if each not in tracer.links.aliases]
     free_records(tracer, loop.carried)
     _follow_lists(loop)
     if has_run:
@@ -546,7 +555,7 @@ def _follow_lists(loop: Loop) -> None:
                 names[key] = _followed(value, places)
 
 
-def _followed(value: Any, places: Mapping[int, RunList]) -> Any:
+def _followed(value: object, places: Mapping[int, RunList]) -> Any:
     """A value in which lists are the places of those that loops carry."""
     if isinstance(value, OneOf):
         return replace(value, values=tuple(_followed(v, places) for v in value.values))

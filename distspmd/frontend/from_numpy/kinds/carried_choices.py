@@ -32,7 +32,7 @@ def place_choice(run: Context, name: str, before: OneOf, place: Callable[[Any], 
         place: of a value, what stands for it in the loop; ABSENT where it stays what it is.
     """
     which = run.tracer.unique(f"{readable(name)}_which")
-    run.tracer.bounds[which] = (0, 1)
+    run.tracer.known.bounds[which] = (0, 1)
     inner = value_of(before)
     values = (next(value for value in before.values if value is not inner), inner)
     run.tracer.add(SetSymbol(which, flag_of(before, values[0]), INT64))
@@ -87,7 +87,7 @@ def note_surely_set(loop: Loop, body: Block) -> None:
                 loop.surely_set.add(one.name)
 
 
-def _stays_set(body: Block, flag: Any, before: sympy.Symbol) -> bool:
+def _stays_set(body: Block, flag: object, before: sympy.Symbol) -> bool:
     """Whether a flag is 0, or what it was at the head, on all ways."""
     seen: set[Any] = set()
     waiting = [sympy.sympify(flag)]

@@ -29,7 +29,7 @@ from distspmd.frontend.from_numpy.lists.run_lists import (
 from distspmd.frontend.from_numpy.reader.bindings import is_written_first
 
 
-def is_other_list(interpreter: Context, one: Any, other: Any) -> bool:
+def is_other_list(interpreter: Context, one: object, other: object) -> bool:
     """Whether two values are lists whose content the run decides.
 
     Raises:
@@ -48,7 +48,7 @@ def is_other_list(interpreter: Context, one: Any, other: Any) -> bool:
     return isinstance(one, RunList) and isinstance(other, RunList)
 
 
-def are_run_lists(interpreter: Context, one: Any, other: Any) -> bool:
+def are_run_lists(interpreter: Context, one: object, other: object) -> bool:
     """Whether one of two lists is one whose content the run decides, as both have to be then.
 
     Raises:
@@ -94,8 +94,8 @@ def own_list(
         columns = lists.columns_of(tracer, before)
         found = lists.made_of_columns(interpreter, before.kind, before.form, columns, before.site)
     if isinstance(found.count, int):
-        known = tracer.noted.get(before.site, Facts())
-        tracer.noted[before.site] = replace(known, grows=True)
+        known = tracer.lists.noted.get(before.site, Facts())
+        tracer.lists.noted[before.site] = replace(known, grows=True)
         raise Known
     return found
 
@@ -125,7 +125,7 @@ def _is_in(node: ast.AST, name: str) -> bool:
     return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
 
 
-def _is_of(value: Any, own: RunList) -> bool:
+def _is_of(value: object, own: RunList) -> bool:
     """Whether a value is a list, or the table whose elements it has."""
     return value is own or (isinstance(value, RunTable) and value.pool is own)
 
@@ -148,9 +148,9 @@ def move_lists(
         if now.also and place.changed > place.depth:
             raise CannotRoll(f"{now.also!r} is a list with two names in the loop, and changes")
         place.also = place.also or now.also
-        known = tracer.noted.get(place.site, Facts())
+        known = tracer.lists.noted.get(place.site, Facts())
         form = known.form if now.form is UNKNOWN else joined_form(tracer, known.form, now.form)
-        tracer.noted[place.site] = replace(known, form=form, grows=True)
+        tracer.lists.noted[place.site] = replace(known, form=form, grows=True)
         note_taken(tracer, place, now)
         if now.form is not UNKNOWN and joined_form(tracer, place.form, now.form) != place.form:
             raise Known

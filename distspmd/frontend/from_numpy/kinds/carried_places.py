@@ -48,7 +48,7 @@ def place_of(interpreter: Context, name: str, before: Any, loop: Loop) -> Any:
         return own_list(interpreter, loop.node, name, before)
     if kind is None and (is_whole(before)):
         found = tracer.unique(readable(name))
-        tracer.bounds[found] = (None, None)
+        tracer.known.bounds[found] = (None, None)
         tracer.add(SetSymbol(found, sympy.sympify(before), INT64))
         return symbol(found)
     if _is_record(interpreter, before):
@@ -60,7 +60,7 @@ def place_of(interpreter: Context, name: str, before: Any, loop: Loop) -> Any:
     return _tensor_place(interpreter, name, before, loop) if is_carried(before) else ABSENT
 
 
-def _tensor_place(interpreter: Context, name: str, before: Any, loop: Loop) -> View:
+def _tensor_place(interpreter: Context, name: str, before: object, loop: Loop) -> View:
     """The container of an array, or of a number that is no symbol."""
     tracer, kind = interpreter.tracer, loop.kinds.get(name)
     tensor = tracer.tensor(before)
@@ -87,12 +87,12 @@ def _tensor_place(interpreter: Context, name: str, before: Any, loop: Loop) -> V
     return view
 
 
-def _stays(*_: Any) -> Any:
+def _stays(*_: object) -> Any:
     """The place of what has one value."""
     return ABSENT
 
 
-def _is_record(interpreter: Context, value: Any) -> bool:
+def _is_record(interpreter: Context, value: object) -> bool:
     """Whether a value is a tuple, or a list of one variable, of what loops carry."""
     if not isinstance(value, tuple | list) or not any(map(_has_place, value)):
         return False
@@ -102,12 +102,12 @@ def _is_record(interpreter: Context, value: Any) -> bool:
     return len(value) <= _LONGEST and sum(v is value for v in every) == 1
 
 
-def _has_place(value: Any) -> bool:
+def _has_place(value: object) -> bool:
     """Whether a part of a tuple or a list is carried; None becomes so, if an iteration sets it."""
     return value is None or is_carried(value) or may_be_none(value)
 
 
-def is_carried(value: Any) -> bool:
+def is_carried(value: object) -> bool:
     """Whether a value is a number or an array, for which a place can stand."""
     kinds = bool | int | float | complex | np.generic | sympy.Basic | Tensor | np.ndarray
     return isinstance(value, kinds) and not is_of_none(value)

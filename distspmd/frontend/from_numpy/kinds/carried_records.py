@@ -21,19 +21,19 @@ RECORD = "record"
 """The kind of a variable that is a dictionary, or an object, and is carried part by part."""
 
 
-def has_parts(value: Any) -> bool:
+def has_parts(value: object) -> bool:
     """Whether a value is a dictionary of Python, or an object of a user's class."""
     if type(value) is dict:
         return True
     return objects.is_own(value) and not isinstance(value, tuple | list | dict)
 
 
-def parts_of(value: Any) -> dict[Any, Any]:
+def parts_of(value: object) -> dict[Any, Any]:
     """The entries of a dictionary, or the attributes of an object."""
     return value if isinstance(value, dict) else vars(value)
 
 
-def have_one_form(one: Any, other: Any) -> bool:
+def have_one_form(one: object, other: object) -> bool:
     """Whether two values are dictionaries, or objects of one class, with the same parts."""
     if type(one) is not type(other) or not has_parts(one) or one is other:
         return False
@@ -55,13 +55,13 @@ def record_place(tracer: Tracer, name: str, before: Any, place_of: Any) -> Any:
         places[key] = value if place is ABSENT else place
     made: Any = {} if isinstance(before, dict) else object.__new__(type(before))
     parts_of(made).update(places)
-    if not isinstance(made, dict) and id(vars(before)) in tracer.made:
-        tracer.made[id(vars(made))] = made
-    tracer.ambiguous[id(parts_of(made))] = (parts_of(made), name)
+    if not isinstance(made, dict) and id(vars(before)) in tracer.program.made:
+        tracer.program.made[id(vars(made))] = made
+    tracer.links.ambiguous[id(parts_of(made))] = (parts_of(made), name)
     return made
 
 
-def record_of(value: Any, part_of: Callable[[Any], Any]) -> Any:
+def record_of(value: object, part_of: Callable[[Any], Any]) -> Any:
     """A dictionary or an object like another one, with other parts."""
     made: Any = {} if isinstance(value, dict) else object.__new__(type(value))
     parts_of(made).update({key: part_of(part) for key, part in parts_of(value).items()})
@@ -85,4 +85,4 @@ def free_records(tracer: Tracer, carried: Iterable[Carried]) -> None:
     """Let the program change records behind the loop that have no other names."""
     for one in _records(carried):
         if not one.is_shared:
-            tracer.ambiguous.pop(id(parts_of(one.value)), None)
+            tracer.links.ambiguous.pop(id(parts_of(one.value)), None)

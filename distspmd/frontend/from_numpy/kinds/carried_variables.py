@@ -7,13 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import sympy
+
+from distspmd.frontend.from_numpy.arrays.images import Alias
 from distspmd.frontend.from_numpy.arrays.kinds import is_whole
-from distspmd.frontend.from_numpy.arrays.links import Alias
+from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll
-from distspmd.frontend.from_numpy.arrays.values import Tensor, View
+from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View
+from distspmd.frontend.from_numpy.kinds.first_arrays import bind_in_place
 from distspmd.frontend.from_numpy.kinds.nests import Kinds
 from distspmd.frontend.from_numpy.kinds.variables import ABSENT, OneOf
 from distspmd.frontend.from_numpy.lists.run_lists import RunList
+from distspmd.frontend.tensor_ir.statements import Container, SetSymbol, loads_of
+from distspmd.frontend.tensor_ir.whole_numbers import Whole, symbol
 
 
 @dataclass
@@ -100,7 +106,7 @@ class Loop:
     one_behind: list[Alias] = field(default_factory=list)
     names_before: set[str] = field(default_factory=set)
 
-    def kind_of(self, name: str, before: Any) -> Any:
+    def kind_of(self, name: str, before: object) -> Any:
         """The kind of a variable, if one was found; it was something before the loop."""
         entry = self.at_entry[name] = _kind_at_entry(before)
         kind = self.known.found.get((name, entry))
@@ -139,7 +145,7 @@ class Loop:
             for name, kind in self.news.items()
         )
 
-    def begin_with(self, name: str, first: Any) -> None:
+    def begin_with(self, name: str, first: object) -> None:
         """Carry a variable from a first value.
 
         Raises:
@@ -169,7 +175,7 @@ class _Array:
     of_numbers: tuple[Any, ...]
 
 
-def _kind_at_entry(value: Any) -> Any:
+def _kind_at_entry(value: object) -> Any:
     """What the kind that a loop needs for a variable depends on, of its value before the loop."""
     if isinstance(value, Tensor):
         own = value.container.name if isinstance(value, View) else None
@@ -183,3 +189,35 @@ def _kind_at_entry(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return type(value), *map(_kind_at_entry, value)
     return type(value)
+
+
+def move_tensors(tracer: Tracer, tensors: Sequence[tuple[View, Tensor]]) -> None:
+    """Write values to places, all as if at once."""
+    places = {place.container for place, _ in tensors}
+    ready: list[tuple[View, Tensor]] = []
+    for place, now in tensors:
+        if len(tensors) > 1 and isinstance(now, Tensor) and _reads(now, places - {place.container}):
+            now = tracer.stored_anew(now, "next")
+        ready.append((place, now))
+    for place, now in ready:
+        bind_in_place(tracer, place, now)
+
+
+def move_symbols(tracer: Tracer, symbols: Sequence[tuple[sympy.Symbol, Whole]]) -> None:
+    """Set symbols, all as if at once."""
+    symbols = [(place, now) for place, now in symbols if now is not place]
+    names = {place for place, _ in symbols}
+    if any(sympy.sympify(now).free_symbols & (names - {place}) for place, now in symbols):
+        fresh = []
+        for place, now in symbols:
+            other = tracer.unique(f"{place.name}_next")
+            tracer.add(SetSymbol(other, sympy.sympify(now), INT64))
+            fresh.append((place, symbol(other)))
+        symbols = fresh
+    for place, now in symbols:
+        tracer.add(SetSymbol(place.name, sympy.sympify(now), INT64))
+
+
+def _reads(tensor: Tensor, containers: set[Container]) -> bool:
+    index = tuple(symbol(f"__probe{d}") for d in range(tensor.ndim))
+    return any(load.array in containers for load in loads_of(tensor.element(index)))

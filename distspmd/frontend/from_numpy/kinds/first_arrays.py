@@ -24,7 +24,7 @@ class WrittenElsewhere(CannotRoll):
 def bind_in_place(tracer: Tracer, place: View, value: Tensor) -> None:
     """Write what a variable is bound to to its own place, which is no change of an array."""
     tracer.assign(place, value)
-    tracer.block.statements[-1].binds = True
+    tracer.program.block.statements[-1].binds = True
 
 
 def is_free(tracer: Tracer, view: View) -> bool:
@@ -35,7 +35,7 @@ def is_free(tracer: Tracer, view: View) -> bool:
         and not view.container.is_of_others
         and references(tracer, view.container) == 0
         and is_own(tracer, view.container)
-        and not any(alias.touches(view.container) for alias in tracer.aliases)
+        and not any(alias.touches(view.container) for alias in tracer.links.aliases)
     )
 
 
@@ -45,7 +45,7 @@ def _is_unseen(tracer: Tracer, view: View) -> bool:
     Functions that go on have returned nothing so far.
     """
     own = view.container
-    linked = (alias for alias in tracer.aliases if alias.touches(own))
+    linked = (alias for alias in tracer.links.aliases if alias.touches(own))
     others = (a.source if a.copy.container is own else a.copy for a in linked)
     return (
         view.is_whole
@@ -57,7 +57,7 @@ def _is_unseen(tracer: Tracer, view: View) -> bool:
     )
 
 
-def is_of_others(tracer: Tracer, value: Any) -> bool:
+def is_of_others(tracer: Tracer, value: object) -> bool:
     """Whether others than one variable see a value: the caller, or one of a loop further out."""
     if not isinstance(value, View) or not value.ndim:
         return False
@@ -88,7 +88,7 @@ def refuse_lost_writes(tracer: Tracer, carried: Iterable[Any]) -> None:
             and isinstance(other.now, View)
             and other.now.container is one.value.container
         ]
-    written = set(changed_in(tracer.block)) if seen else set()
+    written = set(changed_in(tracer.program.block)) if seen else set()
     for one in seen:
         if not written.isdisjoint((one.value.container, one.before.container)):
             raise WrittenElsewhere(
@@ -109,10 +109,10 @@ def _is_copy_of_seen(tracer: Tracer, one: Any, arrays: Iterable[Any]) -> bool:
 
 def written_in(tracer: Tracer) -> set[Container]:
     """Containers that the block which is read writes in place, and those that follow them."""
-    found, before = set(changed_in(tracer.block)), -1
+    found, before = set(changed_in(tracer.program.block)), -1
     while before < len(found):
         before = len(found)
-        for alias in tracer.aliases:
+        for alias in tracer.links.aliases:
             if any(alias.touches(container) for container in found):
                 found |= {alias.copy.container, alias.source.container}
     return found

@@ -8,22 +8,21 @@ place is followed by a copy to the other where the symbol is 1.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import sympy
 
-from distspmd.frontend.from_numpy.arrays.images import Image
-from distspmd.frontend.from_numpy.arrays.links import Alias
+from distspmd.frontend.from_numpy.arrays.images import Alias, Image
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll
 from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View, axis, make_view
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds.absence import may_be_absent, value_of
-from distspmd.frontend.from_numpy.kinds.moved_links import moved_links
-from distspmd.frontend.from_numpy.kinds.moves import move_symbols
+from distspmd.frontend.from_numpy.kinds.carried_variables import move_symbols
 from distspmd.frontend.from_numpy.kinds.variables import see_the_same
 from distspmd.frontend.from_numpy.lists.aliases import check_elements
 from distspmd.frontend.from_numpy.reader.conditions import relation_text
@@ -55,14 +54,14 @@ def link(
     """
     if not place.ndim:
         return
-    tracer.joined[place.container] = [v.container for v in values if isinstance(v, View)]
+    tracer.links.joined[place.container] = [v.container for v in values if isinstance(v, View)]
     found = [
         _sources(tracer, value, {**way, name: None})
         for value, way in zip(values, ways, strict=True)
     ]
     for source in _each_once(source for own in found for source in own):
         which = tracer.unique(f"{name}_is")
-        tracer.bounds[which] = (0, 1)
+        tracer.known.bounds[which] = (0, 1)
         made = Alias(name, place, source, symbol(which))
         for own, block in zip(found, blocks, strict=True):
             why = next((known for each, known in own.items() if see_the_same(each, source)), None)
@@ -72,14 +71,14 @@ def link(
             with tracer.within(block):
                 tracer.add(SetSymbol(which, value, INT64))
             made.sets.append(block.statements[-1])
-        tracer.aliases.append(made)
+        tracer.links.aliases.append(made)
     held = {v.container for v in values if isinstance(v, View)} - {place.container}
-    images = [a.source for a in tracer.aliases if a.follows and a.copy.container in held]
+    images = [a.source for a in tracer.links.aliases if a.follows and a.copy.container in held]
     images += [v.base for v in values if isinstance(v, Image)]
-    tracer.aliases += [Alias(name, place, source, None) for source in _each_once(images)]
+    tracer.links.aliases += [Alias(name, place, source, None) for source in _each_once(images)]
 
 
-def note_elements(tracer: Tracer, whole: Tensor, values: Any) -> None:
+def note_elements(tracer: Tracer, whole: Tensor, values: object) -> None:
     """Say that a container has the elements of a list, one of which is changed where it is.
 
     Args:
@@ -91,12 +90,12 @@ def note_elements(tracer: Tracer, whole: Tensor, values: Any) -> None:
         return
     if all(isinstance(each, View) and each.ndim for each in values):
         inner = [axis(d) for d in range(whole.ndim - 1)]
-        tracer.elements[whole.container] = [
+        tracer.links.elements[whole.container] = [
             (make_view(whole.container, each.shape, (place, *inner)), each)
             for place, each in enumerate(values)
         ]
     elif any(isinstance(each, Tensor | np.ndarray) for each in values):
-        tracer.elements[whole.container] = None
+        tracer.links.elements[whole.container] = None
 
 
 def _sources(tracer: Tracer, value: Tensor, way: Mapping[str, Any]) -> dict[View, Any]:
@@ -104,9 +103,11 @@ def _sources(tracer: Tracer, value: Tensor, way: Mapping[str, Any]) -> dict[View
     if not isinstance(value, View) or value.is_repeated:
         return {}
     container = value.container
-    known = [a for a in tracer.aliases if a.copy.container is container and a.holds is not None]
+    known = [
+        a for a in tracer.links.aliases if a.copy.container is container and a.holds is not None
+    ]
     seen = is_seen(tracer, container, way) or any(
-        a.source.container is container for a in tracer.aliases
+        a.source.container is container for a in tracer.links.aliases
     )
     found: dict[View, Any] = {a.source: a for a in known} if value.is_whole else {}
     if seen or (known and not value.is_whole):
@@ -141,12 +142,12 @@ def follow_writes(run: Context, node: ast.stmt, block: Block, first: int) -> Non
     has_statements = hasattr(node, "body")  # of which the writes have been followed
     if not has_statements:
         check_elements(run, block.statements[first:])
-    if has_statements or not (tracer.aliases or tracer.elements):
-        tracer.followed.update(block.statements[first:])
+    if has_statements or not (tracer.links.aliases or tracer.links.elements):
+        tracer.links.followed.update(block.statements[first:])
         return
     written: dict[Container, None] = {}
     for statement in block.statements[first:]:
-        for container in _written(statement, tracer.followed):
+        for container in _written(statement, tracer.links.followed):
             written[container] = None
     for container in written:
         images = _written_images(tracer, container, written)
@@ -174,7 +175,7 @@ def _written_images(
         Refusal: it has written an array and an image of it.
     """
     found = []
-    for alias in tracer.aliases:
+    for alias in tracer.links.aliases:
         if alias.follows is None or alias.copy.container not in written:
             continue
         if alias.source.container in written:
@@ -189,18 +190,18 @@ def _written_images(
 
 def _follow(run: Context, container: Container, seen: set[Container]) -> None:
     tracer = run.tracer
-    for whole, pairs in list(tracer.elements.items()):
+    for whole, pairs in list(tracer.links.elements.items()):
         others = whole not in seen and references(tracer, whole, returned=False)
         if whole is container or others:
             _follow_elements(run, container, whole, pairs, seen)
-    for alias in list(tracer.aliases):
+    for alias in list(tracer.links.aliases):
         if not alias.touches(container):
             continue
         target, value = alias.ends(container)
         if target.container in seen or not is_seen(tracer, target.container, returned=False):
             continue
         knows = alias.holds is not None or (alias.follows and value is not None)
-        if not knows or tracer.parallel or tracer.straight is not None:
+        if not knows or tracer.map.parallel or tracer.map.straight is not None:
             tracer.refuse(f"{alias.why_not}; {_INSTEAD}")
         _mark(alias)
         body = Block()
@@ -208,12 +209,12 @@ def _follow(run: Context, container: Container, seen: set[Container]) -> None:
             tracer.write(target, value)
             _follow(run, target.container, {*seen, target.container})
         if alias.follows:
-            tracer.block.statements += body.statements
-            tracer.followed |= {*_inside(body)}
+            tracer.program.block.statements += body.statements
+            tracer.links.followed |= {*_inside(body)}
             continue
         made = Branch(relation_text(sympy.Eq(alias.holds, 1)), body, Block())
         tracer.add(made)
-        tracer.followed |= {made, *_inside(body)}
+        tracer.links.followed |= {made, *_inside(body)}
 
 
 def _follow_elements(
@@ -222,7 +223,7 @@ def _follow_elements(
     """Copy an element of a list between its own place and that of all of them."""
     tracer = run.tracer
     touched = [p for p in pairs or () if whole is container or p[1].container is container]
-    if (pairs is None and whole is container) or (touched and tracer.parallel):
+    if (pairs is None and whole is container) or (touched and tracer.map.parallel):
         tracer.refuse(
             "an element of a list of arrays is written in place, of which the run decides the one; "
             "write an array of them, np.stack, and its rows"
@@ -232,11 +233,11 @@ def _follow_elements(
         target, value = (row, part) if whole is container else (part, row)
         if target.container in seen:
             continue
-        first = len(tracer.block.statements)
+        first = len(tracer.program.block.statements)
         with tracer.binding():
             tracer.write(target, value)
             _follow(run, target.container, around)
-        tracer.followed.update(tracer.block.statements[first:])
+        tracer.links.followed.update(tracer.program.block.statements[first:])
 
 
 def _inside(block: Block) -> Iterator[Statement]:
@@ -303,14 +304,14 @@ class CarryLink(Exception):
         self.loop, self.pair = loop, (name, other)
 
 
-def enter_links(tracer: Tracer, loop: Any) -> None:
+def enter_links(tracer: Tracer, loop: object) -> None:
     """Let a symbol say of arrays that a loop carries whether they are one, from its head on."""
     for one, other in _pairs(loop):
         which = tracer.unique(f"{one.name}_is")
-        tracer.bounds[which] = (0, 1)
+        tracer.known.bounds[which] = (0, 1)
         are_one = _see_one(one.before, other.before)
         tracer.add(SetSymbol(which, _ONE if are_one else _ZERO, INT64))
-        tracer.aliases.append(Alias(one.name, one.value, other.value, symbol(which)))
+        tracer.links.aliases.append(Alias(one.name, one.value, other.value, symbol(which)))
 
 
 def _pairs(loop: Any) -> list[tuple[Any, Any]]:
@@ -388,7 +389,7 @@ def _parts_of(tracer: Tracer, container: Container) -> set[Container]:
     while waiting:
         each = waiting.pop()
         parts.add(each)
-        waiting += tracer.joined.get(each, ())
+        waiting += tracer.links.joined.get(each, ())
     return parts
 
 
@@ -406,7 +407,7 @@ def _first(tracer: Tracer, loop: Any, one: Any, written: set[Container]) -> Alia
     if stays or not written.isdisjoint((before.container, one.value.container)):
         _carry(loop, one, Outside(before))
     which = tracer.unique(f"{one.name}_is")
-    tracer.bounds[which] = (0, 1)
+    tracer.known.bounds[which] = (0, 1)
     first, later = (SetSymbol(which, value, INT64) for value in (_ONE, _ZERO))
     tracer.add(later)
     made = Alias(one.name, one.value, before, symbol(which))
@@ -440,7 +441,9 @@ def _outside(tracer: Tracer, loop: Any, arrays: Sequence[Any], one: Any) -> list
     own = one.now.container
     carried = {each.now.container for each in arrays} - {own}
     carried |= {each.value.container for each in arrays}
-    found = [a.source for a in tracer.aliases if a.copy.container is own and a.holds is not None]
+    found = [
+        a.source for a in tracer.links.aliases if a.copy.container is own and a.holds is not None
+    ]
     every = [*found, *([one.now] if one.now.container is not one.value.container else [])]
     return [
         Outside(view)
@@ -453,7 +456,7 @@ def _next_link(tracer: Tracer, one: Any, other: Any) -> tuple[sympy.Symbol, Whol
     """The symbol of two arrays, and its value for the next iteration."""
     alias = next(
         a
-        for a in tracer.aliases
+        for a in tracer.links.aliases
         if a.copy is one.value and a.source is other.value and a.holds is not None
     )
     stays = all(_see_one(each.now, each.value) for each in (one, other))
@@ -464,7 +467,7 @@ def _is_one(tracer: Tracer, one: Any, other: Any) -> sympy.Basic:
     """Whether two variables stand for one array at the end of an iteration: 0, 1 or a symbol."""
     if _see_one(one.now, other.now):
         return _ONE
-    for alias in tracer.aliases:
+    for alias in tracer.links.aliases:
         is_of_one = alias.holds is not None and alias.copy.container is one.now.container
         if is_of_one and _see_one(alias.source, other.now):
             _mark(alias)
@@ -472,6 +475,27 @@ def _is_one(tracer: Tracer, one: Any, other: Any) -> sympy.Basic:
     return _ZERO
 
 
-def _see_one(one: Any, other: Any) -> bool:
+def _see_one(one: object, other: object) -> bool:
     """Whether two values are views of the same elements."""
     return isinstance(one, View) and isinstance(other, View) and see_the_same(one, other)
+
+
+def moved_links(arrays: Sequence[Any], links: Sequence[Alias]) -> list[Alias]:
+    """The links of arrays behind a loop, and those that moves of names make of them.
+
+    Args:
+        arrays: that the loop carries, with what they are at the head and at the end of its body.
+        links: of arrays that may be one at the end of an iteration.
+    """
+    found = list(links)
+    for link in found:  # which grows
+        ends = [
+            [a.value for a in arrays if a.now.container is view.container] or [view]
+            for view in (link.copy, link.source)
+        ]
+        for copy, source in itertools.product(*ends):
+            if copy.container is not source.container and not any(
+                each.touches(copy.container) and each.touches(source.container) for each in found
+            ):
+                found.append(replace(link, copy=copy, source=source))
+    return found

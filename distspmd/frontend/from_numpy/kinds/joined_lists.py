@@ -51,7 +51,7 @@ def join_lists(
     outer = [frame.variables for frame in tracer.frames[:-1]]
     with_others = []
     for value, way in zip(values, others, strict=True):
-        named = sum(each is value for each in _lists_in([*outer, way], tracer.made))
+        named = sum(each is value for each in _lists_in([*outer, way], tracer.program.made))
         is_named = named > name.startswith("entry_")
         if value.owner is not None or (is_named and not _can_stay(value, len(tracer.loops))):
             return None
@@ -68,7 +68,7 @@ def _can_stay(own: RunList, loops: int) -> bool:
 
 
 def _lists_in(
-    value: Any, made: Mapping[int, Any], seen: set[int] | None = None
+    value: object, made: Mapping[int, Any], seen: set[int] | None = None
 ) -> Iterator[RunList]:
     """The lists that variables stand for, also as parts of lists and objects of the program."""
     seen = set() if seen is None else seen
@@ -93,25 +93,25 @@ def _joined(
 ) -> RunList:
     tracer = interpreter.tracer
     site = (*site_of(tracer, tracer.node), name, "joined")
-    known = tracer.noted.get(site, Facts())
+    known = tracer.lists.noted.get(site, Facts())
     form = known.form
     for value in values:
-        own = tracer.noted.get(value.site, Facts()).form or value.form
+        own = tracer.lists.noted.get(value.site, Facts()).form or value.form
         if own is not UNKNOWN:
             form = own if form is None else joined_form(tracer, form, own)
-    tracer.noted[site] = replace(known, form=form, grows=True)
+    tracer.lists.noted[site] = replace(known, form=form, grows=True)
     with tracer.named(name):
         found = lists.made_of(interpreter, site, values[0].kind, [])
-    tracer.noted[site] = replace(known, form=form, grows=True)
+    tracer.lists.noted[site] = replace(known, form=form, grows=True)
     rooms = [value.room for value in values]
     is_known = all(isinstance(room, int) for room in rooms)
-    tracer.needs[found.number] = max(rooms) if is_known else None
+    tracer.lists.needs[found.number] = max(rooms) if is_known else None
     if form is None:
         return found
     if joined_form(tracer, found.form, form) != found.form or found.form is UNKNOWN:
         raise Known
     for value, block in zip(values, blocks, strict=True):
-        if value.form is UNKNOWN and tracer.noted.get(value.site, Facts()).form is not None:
+        if value.form is UNKNOWN and tracer.lists.noted.get(value.site, Facts()).form is not None:
             raise Known
         if value.form is UNKNOWN:
             continue  # it is empty, as the list is

@@ -60,14 +60,14 @@ class Ways:
     variables: tuple[Mapping[str, Any], Mapping[str, Any]]
     joined: list[tuple[Any, Any, Any]] = field(default_factory=list)
 
-    def known(self, one: Any, other: Any) -> Any:
+    def known(self, one: object, other: object) -> Any:
         """What two values have become under another name; None where they have none."""
         for first, second, made in self.joined:
             if _is_same_thing(first, one) and _is_same_thing(second, other):
                 return made
         return None
 
-    def without(self, name: str, one: Any, other: Any) -> list[Mapping[str, Any]]:
+    def without(self, name: str, one: object, other: object) -> list[Mapping[str, Any]]:
         """The variables but for one, and for others that are the same two things."""
         first, second = self.variables
         own = {
@@ -77,23 +77,25 @@ class Ways:
         }
         return [{k: v for k, v in way.items() if k not in own} for way in self.variables]
 
-    def note_ambiguous(self, tracer: Tracer, name: str, one: Any, other: Any, made: Any) -> None:
+    def note_ambiguous(
+        self, tracer: Tracer, name: str, one: object, other: object, made: object
+    ) -> None:
         """Let nobody change a list, dictionary or object that others see on one way alone."""
         every = zip(self.without(name, one, other), (one, other), strict=True)
         outer = [frame.variables for frame in tracer.frames[:-1]]
         if any(is_reached(tracer, [*outer, way], value) for way, value in every):
             for each in (one, other, made):
                 content = each if isinstance(each, list | dict) else vars(each)
-                tracer.ambiguous[id(content)] = (content, name)
+                tracer.links.ambiguous[id(content)] = (content, name)
 
 
-def _is_same_thing(one: Any, other: Any) -> bool:
+def _is_same_thing(one: object, other: object) -> bool:
     if isinstance(one, View) and isinstance(other, View):
         return one.ndim > 0 and one.weak is other.weak and see_the_same(one, other)
     return one is other and (isinstance(one, list | dict) or hasattr(one, "__dict__"))
 
 
-def join(interpreter: Context, name: str, one: Any, other: Any, ways: Ways) -> Any:
+def join(interpreter: Context, name: str, one: object, other: object, ways: Ways) -> Any:
     """A value that is one of two, by the way that was taken."""
     if alike(one, other) or absence.alike_choices(one, other, alike):
         return one
@@ -116,7 +118,7 @@ def join(interpreter: Context, name: str, one: Any, other: Any, ways: Ways) -> A
     return _join_numbers(interpreter, name, one, other, ways) if made is None else made
 
 
-def _join_numbers(interpreter: Context, name: str, one: Any, other: Any, ways: Ways) -> Any:
+def _join_numbers(interpreter: Context, name: str, one: object, other: object, ways: Ways) -> Any:
     """A number or an array that is one of two; or one of two things that have no common form."""
     tracer, blocks = interpreter.tracer, ways.blocks
     if is_whole(one) and is_whole(other):
@@ -150,7 +152,7 @@ def _join_records(interpreter: Context, name: str, one: Any, other: Any, ways: W
         made = {k: join(interpreter, f"{name}_{k}", v, other[k], ways) for k, v in one.items()}
     elif _are_own(interpreter.tracer, one, other) and vars(one).keys() == vars(other).keys():
         made = object.__new__(type(one))
-        interpreter.tracer.made[id(vars(made))] = made
+        interpreter.tracer.program.made[id(vars(made))] = made
         for key, value in vars(one).items():
             vars(made)[key] = join(interpreter, f"{name}_{key}", value, vars(other)[key], ways)
     else:
@@ -161,9 +163,9 @@ def _join_records(interpreter: Context, name: str, one: Any, other: Any, ways: W
     return made
 
 
-def _are_own(tracer: Tracer, *values: Any) -> bool:
+def _are_own(tracer: Tracer, *values: object) -> bool:
     """Whether values are objects that the program has made."""
-    return all(hasattr(v, "__dict__") and id(vars(v)) in tracer.made for v in values)
+    return all(hasattr(v, "__dict__") and id(vars(v)) in tracer.program.made for v in values)
 
 
 def _join_tensors(
@@ -188,7 +190,7 @@ def _join_wholes(
 ) -> sympy.Symbol:
     """A whole number of two ways: a symbol that each sets."""
     joined = tracer.unique(name)
-    tracer.bounds[joined] = (None, None)
+    tracer.known.bounds[joined] = (None, None)
     for block, value in zip(blocks, values, strict=True):
         with tracer.within(block):
             tracer.add(SetSymbol(joined, sympy.sympify(value), INT64))
@@ -198,7 +200,7 @@ def _join_wholes(
 def _join_choices(interpreter: Context, name: str, values: tuple[Any, Any], ways: Ways) -> Any:
     """A value of two ways, which may be None on one of them."""
 
-    def joined(one: Any, other: Any) -> Any:
+    def joined(one: object, other: object) -> Any:
         return join(interpreter, name, one, other, ways)
 
     choice = absence.joined_choice(interpreter, name, values, ways.blocks, joined)
@@ -211,7 +213,7 @@ def _join_choices(interpreter: Context, name: str, values: tuple[Any, Any], ways
 def _join_bindings(interpreter: Context, name: str, values: tuple[Any, Any], ways: Ways) -> OneOf:
     """A variable of two ways, which one of them may leave unbound."""
 
-    def joined(one: Any, other: Any) -> Any:
+    def joined(one: object, other: object) -> Any:
         return join(interpreter, name, one, other, ways)
 
     found = absence.joined_bindings(interpreter, name, values, ways.blocks, joined)
@@ -267,8 +269,8 @@ def _join_lengths(
             shape.append(a)
             continue
         length = tracer.unique(f"{name}_length")
-        tracer.bounds[length] = (None, None)
-        tracer.capacities[symbol(length)] = room[d]
+        tracer.known.bounds[length] = (None, None)
+        tracer.known.capacities[symbol(length)] = room[d]
         for block, value in zip(blocks, (a, b), strict=True):
             with tracer.within(block):
                 tracer.add(SetSymbol(length, sympy.sympify(value), INT64))
@@ -293,7 +295,7 @@ def _one_of(
     if any(type(value) is Undecided for value in values):
         return plain
     which = tracer.unique(f"{name}_which")
-    tracer.bounds[which] = (0, 1)
+    tracer.known.bounds[which] = (0, 1)
     kept = []
     inner = [s.name for value in values if isinstance(value, OneOf) for s in value.symbols()]
     for place, (value, block) in enumerate(zip(values, blocks, strict=True)):
@@ -319,7 +321,7 @@ def _set_missing_lengths(tracer: Tracer, values: Sequence[Any], blocks: Sequence
                 tracer.add(SetSymbol(length, sympy.Integer(0), INT64))
 
 
-def _lengths_of(value: Any) -> set[str]:
+def _lengths_of(value: object) -> set[str]:
     """Names of the symbols in the shapes of what a value holds."""
     if isinstance(value, tuple | list):
         return {name for part in value for name in _lengths_of(part)}
@@ -333,7 +335,7 @@ def _sets(block: Block, name: str) -> bool:
     return any(isinstance(s, SetSymbol) and s.name == name for s in block.statements)
 
 
-def _kept(tracer: Tracer, name: str, value: Any) -> Any:
+def _kept(tracer: Tracer, name: str, value: object) -> Any:
     """A value whose tensors are stored."""
     if isinstance(value, tuple | list):
         parts = [_kept(tracer, name, part) for part in value]
@@ -345,7 +347,7 @@ def _kept(tracer: Tracer, name: str, value: Any) -> Any:
     return value
 
 
-def _as_tensor(tracer: Tracer, value: Any, block: Block) -> Tensor | None:
+def _as_tensor(tracer: Tracer, value: object, block: Block) -> Tensor | None:
     if isinstance(value, Tensor):
         return value
     if is_carried(value):

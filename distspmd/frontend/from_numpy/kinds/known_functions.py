@@ -170,8 +170,8 @@ def _with(node: ast.expr, entry: ReadsEntry, value: Any) -> ast.expr | None:
 
 def _kept_key(run: Context, entry: ReadsEntry) -> ast.expr:
     """The key, which is read once."""
-    if run.tracer.straight is not None:
-        run.tracer.straight.leave()
+    if run.tracer.map.straight is not None:
+        run.tracer.map.straight.leave()
     run.bind(ast.Name(_KEY, ast.Store()), entry.key)
     return ast.Constant(run.variables.pop(_KEY))
 

@@ -21,7 +21,7 @@ from distspmd.frontend.from_numpy.reader.mutation import before_missing
 _NUMBERS = {bool, int, float, complex}
 
 
-def at_index(run: Context, base: Any, items: Any) -> Any:
+def at_index(run: Context, base: object, items: Any) -> Any:
     """A part of known values; of Python's numbers it is one, and of texts it is one of them."""
     tracer = run.tracer
     if isinstance(base, texts.Text) or (type(base) is str and isinstance(items, slice)):
@@ -31,9 +31,9 @@ def at_index(run: Context, base: Any, items: Any) -> Any:
     whole = tracer.tensor(base)
     note_elements(tracer, whole, base)
     kinds = {type(v) for v in base} if isinstance(base, list | tuple | range) else set()
-    is_in_map = tracer.straight is not None or tracer.parallel or tracer.guarded
+    is_in_map = tracer.map.straight is not None or tracer.map.parallel or tracer.guarded
     if isinstance(base, list | tuple) and isinstance(items, slice) and not is_in_map:
-        if tracer.loops and id(base) in tracer.born:
+        if tracer.loops and id(base) in tracer.lists.born:
             raise CannotRoll("a part of a list that ends elsewhere in each iteration", base)
         weak = next(iter(kinds)) if len(kinds) == 1 and kinds <= _NUMBERS else None
         own = lists.of_array(run, type(base), whole, weak)  # 'l[:i] + [v]' has one element more
@@ -45,7 +45,7 @@ def at_index(run: Context, base: Any, items: Any) -> Any:
     return found
 
 
-def entry_of(run: Context, base: dict[Any, Any], key: Any) -> Any:
+def entry_of(run: Context, base: dict[Any, Any], key: object) -> Any:
     """An entry of a dictionary whose keys are known."""
     if isinstance(key, texts.Text):
         return _at_text(run.tracer, base, key)
@@ -65,7 +65,7 @@ def _at_text(tracer: Tracer, base: dict[Any, Any], key: texts.Text) -> Any:
     return choice.of_each([base[text] for text in choice.texts])
 
 
-def _is_of_texts(base: Any) -> bool:
+def _is_of_texts(base: object) -> bool:
     if isinstance(base, np.ndarray):
         return base.dtype.kind == "U" and base.ndim == 1
     if isinstance(base, list | tuple):
@@ -73,7 +73,7 @@ def _is_of_texts(base: Any) -> bool:
     return type(base) is str
 
 
-def _text_at(tracer: Tracer, base: Any, items: Any) -> texts.Text:
+def _text_at(tracer: Tracer, base: Any, items: object) -> texts.Text:
     """The text, or the letter, that has a number."""
     every = [*map(str, base)]
     which = indexing.read(tracer, tracer.tensor(np.arange(len(every))), items)

@@ -103,7 +103,7 @@ class _Keeper:
         self.last: dict[sympy.Symbol, sympy.Symbol] = {}
         self.copies: dict[Container, View] = {}
 
-    def concerns(self, value: Any) -> bool:
+    def concerns(self, value: object) -> bool:
         """Whether a value is one of the places, or has one in it."""
         if isinstance(value, sympy.Basic):
             return bool(value.free_symbols & self.symbols)
@@ -125,7 +125,7 @@ class _Keeper:
             self.concerns(i) for load in loads for i in load.index
         )
 
-    def kept(self, value: Any) -> Any:
+    def kept(self, value: object) -> Any:
         """A value in terms of what the places hold now."""
         if not self.concerns(value):
             return value
@@ -149,15 +149,17 @@ class _Keeper:
             return rebuilt(value, [self.kept(v) for v in value])
         return value
 
-    def _whole(self, value: Any) -> Any:
+    def _whole(self, value: object) -> Any:
         if not isinstance(value, sympy.Basic):
             return value
         for each in sorted(value.free_symbols & self.symbols, key=str):
             if each not in self.last:
                 name = self.tracer.unique(f"{each.name}_last")
-                self.tracer.bounds[name] = self.tracer.bounds.get(each.name, (None, None))
-                if each in self.tracer.capacities:
-                    self.tracer.capacities[symbol(name)] = self.tracer.capacities[each]
+                self.tracer.known.bounds[name] = self.tracer.known.bounds.get(
+                    each.name, (None, None)
+                )
+                if each in self.tracer.known.capacities:
+                    self.tracer.known.capacities[symbol(name)] = self.tracer.known.capacities[each]
                 self.tracer.add(SetSymbol(name, each, INT64))
                 self.before.append(SetSymbol(name, sympy.Integer(0), INT64))
                 self.last[each] = symbol(name)
@@ -179,7 +181,7 @@ def _parts(value: Tensor) -> Iterator[Tensor]:
         yield value.mask
 
 
-def _inside(value: Any) -> Sequence[Any]:
+def _inside(value: object) -> Sequence[Any]:
     """What a value has in it that may stand for places."""
     if isinstance(value, OneOf):
         return (value.which, *value.values)

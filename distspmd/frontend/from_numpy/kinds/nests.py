@@ -41,7 +41,7 @@ class Kinds:
     inner: dict[tuple[Any, int], Kinds] = field(default_factory=dict)
     counts: dict[Any, int] = field(default_factory=dict)
 
-    def of_inner(self, place: Any) -> Kinds:
+    def of_inner(self, place: object) -> Kinds:
         """The kinds of the loop that is read next at a place."""
         number = self.counts[place] = self.counts.get(place, 0) + 1
         return self.inner.setdefault((place, number), Kinds())

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 from dace import SDFG
 
 from distspmd.errors import UnsupportedProgram
+from distspmd.frontend.from_numpy.arrays.states import UNROLLED
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
-from distspmd.frontend.from_numpy.arrays.transcript import UNROLLED
-from distspmd.frontend.from_numpy.kinds.reading_again import DrawsBefore, TableChanges
+from distspmd.frontend.from_numpy.arrays.transcript import DrawsBefore, TableChanges
 from distspmd.frontend.from_numpy.lists.list_rooms import settle
 from distspmd.frontend.from_numpy.lists.run_lists import DecidedByRun, Facts, Known
 
@@ -96,7 +96,7 @@ def settled(
             next_ = reading(facts)
             before = facts.told()
             found = _read(next_, facts, examples, sizes, is_last=readings > _READINGS)
-            has_kept_loops |= next_.tracer.keeps_loop
+            has_kept_loops |= next_.tracer.lists.keeps_loop
             readings = readings + 1 if facts.told() == before else 0
         return found
 
@@ -130,7 +130,7 @@ def _read(
     try:
         found = reading.sdfg(examples, sizes)
         more = settle(reading.tracer)
-        if (more and is_last) or (reading.tracer.has_left_out and not more):
+        if (more and is_last) or (reading.tracer.lists.has_left_out and not more):
             raise UnsupportedProgram(_UNSETTLED.format(reading.function.__name__))
         known.update(more)
         return None if more else found

@@ -62,7 +62,7 @@ def _known(place: int) -> Tensor:
 # -- loops ----------------------------------------------------------------------------------------
 
 
-def read_again_with(run: Context, name: str, before: Any, now: Any) -> None:
+def read_again_with(run: Context, name: str, before: object, now: object) -> None:
     """Let a loop carry a text, if that is what a variable is.
 
     Raises:
@@ -80,7 +80,7 @@ def read_again_with(run: Context, name: str, before: Any, now: Any) -> None:
 def _become_object(run: Context, name: str) -> None:
     """Let a text be an object of Python, unless the loop is written out."""
     most = run.tracer.loops[-1] if run.tracer.loops else None
-    if not isinstance(most, int) or most > run.tracer.written_out:
+    if not isinstance(most, int) or most > run.tracer.lists.written_out:
         become_object(run, name, _OF_RUN)
 
 

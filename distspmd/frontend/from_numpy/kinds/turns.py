@@ -44,7 +44,7 @@ def of_known(values: list[Any]) -> Turns:
     return Turns(lambda place: values[place] if place < len(values) else END)
 
 
-def turns_of(run: Context, over: Any) -> Turns:
+def turns_of(run: Context, over: object) -> Turns:
     """What a loop over something goes through."""
     if isinstance(over, list):
         return of_known(over)
@@ -63,7 +63,7 @@ def turns_of(run: Context, over: Any) -> Turns:
     return of_known(list(static_values(run, over)))
 
 
-def _numbered(over: Enumerated, place: int, value: Any) -> Any:
+def _numbered(over: Enumerated, place: int, value: object) -> Any:
     return END if value is END else (add(over.start, place), value)
 
 

@@ -17,48 +17,17 @@ from distspmd.frontend.tensor_ir.whole_numbers import same
 # -- states of the reading ------------------------------------------------------------------------
 
 
-@dataclass
 class Saved:
     """What a trial changes, to be put back."""
 
-    variables: dict[str, Any]
-    statements: int
-    names: set[str]
-    bounds: dict[str, Any]
-    own: list[set[str]]
-    needs: dict[int, Any]
-    noted: dict[Any, Any]
-    aliases: list[Any]
+    def __init__(self, run: Context) -> None:
+        self.variables, self._put_back = dict(run.variables), run.tracer.saved()
 
-    @classmethod
-    def of(cls, interpreter: Context) -> Saved:
-        """What there is now."""
-        tracer = interpreter.tracer
-        return cls(
-            dict(interpreter.variables),
-            len(tracer.block.statements),
-            set(tracer.names),
-            dict(tracer.bounds),
-            [set(o) for o in tracer.own],
-            dict(tracer.needs),
-            dict(tracer.noted),
-            list(tracer.aliases),
-        )
-
-    def restore(self, interpreter: Context) -> None:
+    def restore(self, run: Context) -> None:
         """Put it back."""
-        tracer = interpreter.tracer
-        interpreter.variables.clear()
-        interpreter.variables.update(self.variables)
-        del tracer.block.statements[self.statements :]
-        tracer.names = set(self.names)
-        tracer.counts.clear()
-        tracer.bounds.clear()
-        tracer.bounds.update(self.bounds)
-        tracer.own[:] = [set(o) for o in self.own]
-        tracer.needs = dict(self.needs)
-        tracer.noted = dict(self.noted)
-        tracer.aliases[:] = self.aliases
+        run.variables.clear()
+        run.variables.update(self.variables)
+        self._put_back()
 
 
 ABSENT = object()
@@ -85,7 +54,7 @@ def changed(first: dict[str, Any], second: dict[str, Any]) -> set[str]:
     return {n for n in names if not alike(first.get(n, ABSENT), second.get(n, ABSENT))}
 
 
-def alike(one: Any, other: Any) -> bool:
+def alike(one: object, other: object) -> bool:
     """Whether two values are the same for all that follows."""
     if one is other:
         return True
@@ -155,7 +124,7 @@ class OneOf(Undecided):
         return [self.which, *inner]
 
 
-def one_of(name: str, one: Any, other: Any, why: str) -> Undecided:
+def one_of(name: str, one: object, other: object, why: str) -> Undecided:
     """A variable that is one of two things that have no common form."""
     for value in (one, other):
         if isinstance(value, Undecided):

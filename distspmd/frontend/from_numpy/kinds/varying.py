@@ -50,8 +50,8 @@ def varying_place(tracer: Tracer, name: str, before: Tensor, kind: Varying) -> V
     shape = list(stored.shape)
     for d in kind.dimensions:
         length = tracer.unique(f"{name}_length")
-        tracer.bounds[length] = (None, None)
-        tracer.capacities[symbol(length)] = stored.container.shape[d]
+        tracer.known.bounds[length] = (None, None)
+        tracer.known.capacities[symbol(length)] = stored.container.shape[d]
         tracer.add(SetSymbol(length, sympy.sympify(shape[d]), INT64))
         shape[d] = symbol(length)
     return make_view(stored.container, shape, [axis(d) for d in range(stored.ndim)])
@@ -91,7 +91,7 @@ def refuse_shape(tracer: Tracer, name: str, place: View, now: Tensor) -> NoRetur
         ReadLoopAgain: data decide its lengths, which the loop can carry.
         CannotRoll: it cannot carry them.
     """
-    if now.ndim == place.ndim and not tracer.own:
+    if now.ndim == place.ndim and not tracer.map.own:
         pairs = enumerate(zip(now.shape, place.shape, strict=True))
         differ = frozenset(d for d, (a, b) in pairs if not same(a, b))
         if tracer.is_decided_by_data(*(now.shape[d] for d in differ)):

@@ -6,9 +6,7 @@ by it.
 
 from __future__ import annotations
 
-from typing import Any
 
-
-def is_of_library(function: Any) -> bool:
+def is_of_library(function: object) -> bool:
     """Whether a function, or a class, is one of these modules."""
     return str(getattr(function, "__module__", "")).startswith(f"{__name__}.")

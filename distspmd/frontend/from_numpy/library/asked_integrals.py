@@ -45,9 +45,9 @@ def solve_ivp(
     y0: Any,
     method: Any = "RK45",
     t_eval: Any = None,
-    dense_output: Any = False,
+    dense_output: object = False,
     events: Any = None,
-    vectorized: Any = False,
+    vectorized: object = False,
     args: Any = None,
     **options: Any,
 ) -> Any:
@@ -109,7 +109,7 @@ def at_events(found: Any, first: Any) -> Any:
     return found[first][:count], found[first + 1][:count]
 
 
-def turns_of(event: Any) -> Any:
+def turns_of(event: object) -> Any:
     """Whether an event ends the integration, and in which direction it is passed."""
     return getattr(event, "terminal", False), getattr(event, "direction", 0.0)
 
@@ -130,7 +130,7 @@ def odeint(
     args: Any = (),
     Dfun: Any = None,  # noqa: N803
     tfirst: Any = False,
-    **options: Any,
+    **options: object,
 ) -> Any:
     """``scipy.integrate.odeint``; where SciPy warns that it has given up, the program ends."""
     if options.get("full_output"):
@@ -160,7 +160,7 @@ def odeint(
 
 
 def quad(
-    func: Any, a: Any, b: Any, args: Any = (), complex_func: Any = False, **options: Any
+    func: Any, a: Any, b: Any, args: Any = (), complex_func: object = False, **options: Any
 ) -> Any:
     """``scipy.integrate.quad``: the integral, and what it may be wrong by."""
     if options.get("full_output"):
@@ -186,7 +186,9 @@ def quad_vec(f: Any, a: Any, b: Any, **options: Any) -> Any:
     return converse("scipy.integrate:quad_vec", given, told, functions, middle, [shape], results)
 
 
-def dblquad(func: Any, a: Any, b: Any, gfun: Any, hfun: Any, args: Any = (), **options: Any) -> Any:
+def dblquad(
+    func: Any, a: object, b: object, gfun: object, hfun: object, args: Any = (), **options: object
+) -> Any:
     """``scipy.integrate.dblquad``."""
     asked = Functions(lambda z: func(z[0], z[1], *args))
     ends = [end_of(asked, 1, end) for end in (gfun, hfun)]
@@ -195,14 +197,14 @@ def dblquad(func: Any, a: Any, b: Any, gfun: Any, hfun: Any, args: Any = (), **o
 
 def tplquad(
     func: Any,
-    a: Any,
-    b: Any,
-    gfun: Any,
-    hfun: Any,
-    qfun: Any,
-    rfun: Any,
+    a: object,
+    b: object,
+    gfun: object,
+    hfun: object,
+    qfun: object,
+    rfun: object,
     args: Any = (),
-    **options: Any,
+    **options: object,
 ) -> Any:
     """``scipy.integrate.tplquad``."""
     asked = Functions(lambda z: func(z[0], z[1], z[2], *args))
@@ -225,7 +227,7 @@ def end_of(asked: Any, count: Any, end: Any) -> Any:
     return asked.add(lambda z: end(*[z[i] for i in range(count)]), ())
 
 
-def integrated(name: Any, asked: Any, size: Any, given: Any, options: Any) -> Any:
+def integrated(name: Any, asked: Any, size: Any, given: Any, options: object) -> Any:
     """An integral over several numbers, and what it may be wrong by."""
     results: Any = [("0", (), float), ("1", (), float)]
     return converse(

@@ -22,13 +22,13 @@ class Functions:
         self.values: list[Any] = [()]
         self.first: list[Any] = []
 
-    def add(self, function: Any, shape: Any) -> Any:
+    def add(self, function: object, shape: object) -> Any:
         """What stands for a further function."""
         self.functions.append(function)
         self.values.append(shape)
         return Asked(len(self.functions) - 1)
 
-    def solve(self, name: Any, given: Any, told: Any, start: Any, results: Any) -> Any:
+    def solve(self, name: Any, given: object, told: object, start: object, results: object) -> Any:
         """What a function of ``scipy.optimize`` gives that gets these."""
         path = "scipy.optimize:" + name
         values = self.values
@@ -54,7 +54,7 @@ def minimize(
     method: Any = None,
     jac: Any = None,
     hess: Any = None,
-    hessp: Any = None,
+    hessp: object = None,
     bounds: Any = None,
     constraints: Any = (),
     tol: Any = None,
@@ -120,7 +120,7 @@ def tell(found: Any, way: Any) -> None:
             print(f"         Gradient evaluations: {found.njev:d}")
 
 
-def way_of(method: Any, limits: Any, bounds: Any) -> Any:
+def way_of(method: Any, limits: object, bounds: object) -> Any:
     """The method that ``minimize`` takes."""
     if method is not None:
         return method.lower()
@@ -150,22 +150,22 @@ def limited_by(fun: Any, args: Any) -> Any:
 
 def least_squares(
     fun: Any,
-    x0: Any,
+    x0: object,
     jac: Any = "2-point",
     bounds: Any = (-np.inf, np.inf),
-    method: Any = "trf",
-    ftol: Any = 1e-8,
-    xtol: Any = 1e-8,
-    gtol: Any = 1e-8,
-    x_scale: Any = None,
-    loss: Any = "linear",
-    f_scale: Any = 1.0,
-    diff_step: Any = None,
-    tr_solver: Any = None,
-    tr_options: Any = None,
-    jac_sparsity: Any = None,
-    max_nfev: Any = None,
-    verbose: Any = 0,
+    method: object = "trf",
+    ftol: object = 1e-8,
+    xtol: object = 1e-8,
+    gtol: object = 1e-8,
+    x_scale: object = None,
+    loss: object = "linear",
+    f_scale: object = 1.0,
+    diff_step: object = None,
+    tr_solver: object = None,
+    tr_options: object = None,
+    jac_sparsity: object = None,
+    max_nfev: object = None,
+    verbose: object = 0,
     args: Any = (),
     kwargs: Any = None,
 ) -> Any:
@@ -222,7 +222,7 @@ def fitted(
     p0: Any,
     sigma: Any = None,
     absolute_sigma: Any = False,
-    check_finite: Any = None,
+    check_finite: object = None,
     bounds: Any = (-np.inf, np.inf),
     method: Any = None,
     jac: Any = None,
@@ -254,22 +254,24 @@ def fitted(
     return converse(called, given, told, functions, np.zeros(n), values, results)
 
 
-def differential_evolution(func: Any, bounds: Any, args: Any = (), **options: Any) -> Any:
+def differential_evolution(
+    func: object, bounds: object, args: object = (), **options: object
+) -> Any:
     """``scipy.optimize.differential_evolution``."""
     return over_bounds("differential_evolution", func, bounds, args, options)
 
 
-def dual_annealing(func: Any, bounds: Any, args: Any = (), **options: Any) -> Any:
+def dual_annealing(func: object, bounds: object, args: object = (), **options: object) -> Any:
     """``scipy.optimize.dual_annealing``."""
     return over_bounds("dual_annealing", func, bounds, args, options)
 
 
-def shgo(func: Any, bounds: Any, args: Any = (), **options: Any) -> Any:
+def shgo(func: object, bounds: object, args: object = (), **options: object) -> Any:
     """``scipy.optimize.shgo``."""
     return over_bounds("shgo", func, bounds, args, options)
 
 
-def over_bounds(name: Any, func: Any, bounds: Any, args: Any, options: Any) -> Any:
+def over_bounds(name: object, func: Any, bounds: Any, args: Any, options: object) -> Any:
     """A search for the least value within bounds."""
     more = tuple_of(args)
     n = np.shape(bounds)[0]
@@ -280,7 +282,7 @@ def over_bounds(name: Any, func: Any, bounds: Any, args: Any, options: Any) -> A
     return recorded([name for name, _, _ in results], found)
 
 
-def basinhopping(func: Any, x0: Any, **options: Any) -> Any:
+def basinhopping(func: Any, x0: object, **options: Any) -> Any:
     """``scipy.optimize.basinhopping``."""
     start = np.ravel(np.asarray(x0) * 1.0)
     results: Any = [("x", start.shape, NUMBER), ("fun", (), NUMBER), ("nfev", (), int)]
@@ -301,7 +303,7 @@ def basinhopping(func: Any, x0: Any, **options: Any) -> Any:
     return recorded([name for name, _, _ in results], found)
 
 
-def by_name(name: Any, func: Any, x0: Any, fprime: Any, args: Any, options: Any) -> Any:
+def by_name(name: Any, func: Any, x0: Any, fprime: object, args: Any, options: Any) -> Any:
     """A method of ``minimize`` by its own name: the minimum, and more if that is asked for."""
     if options.get("retall") or options.get("callback") is not None:
         raise NotImplementedError("scipy.optimize." + name + " with retall or callback")
@@ -326,7 +328,7 @@ def by_name(name: Any, func: Any, x0: Any, fprime: Any, args: Any, options: Any)
     return tuple(found) if options.get("full_output") else found[0]
 
 
-def fmin(func: Any, x0: Any, args: Any = (), **options: Any) -> Any:
+def fmin(func: object, x0: object, args: object = (), **options: object) -> Any:
     """``scipy.optimize.fmin``."""
     given = {"fatol": options.get("ftol", 1e-4), "xatol": options.get("xtol", 1e-4)}
     given["disp"] = options.get("disp", 1)
@@ -339,7 +341,9 @@ def fmin(func: Any, x0: Any, args: Any = (), **options: Any) -> Any:
     return (found.x, *more) if options.get("full_output") else found.x
 
 
-def fmin_bfgs(f: Any, x0: Any, fprime: Any = None, args: Any = (), **options: Any) -> Any:
+def fmin_bfgs(
+    f: object, x0: object, fprime: object = None, args: object = (), **options: object
+) -> Any:
     """``scipy.optimize.fmin_bfgs``."""
     if options.get("retall") or options.get("full_output") or "callback" in options:
         raise NotImplementedError("scipy.optimize.fmin_bfgs with retall, full_output, callback")
@@ -347,24 +351,26 @@ def fmin_bfgs(f: Any, x0: Any, fprime: Any = None, args: Any = (), **options: An
     return minimize(f, x0, args, "BFGS", fprime, options={"disp": 1, **given}).x
 
 
-def fmin_cg(f: Any, x0: Any, fprime: Any = None, args: Any = (), **options: Any) -> Any:
+def fmin_cg(
+    f: object, x0: object, fprime: object = None, args: object = (), **options: object
+) -> Any:
     """``scipy.optimize.fmin_cg``, which prints nothing."""
     return by_name("fmin_cg", f, x0, fprime, args, options)
 
 
-def fmin_powell(func: Any, x0: Any, args: Any = (), **options: Any) -> Any:
+def fmin_powell(func: object, x0: object, args: object = (), **options: object) -> Any:
     """``scipy.optimize.fmin_powell``, which prints nothing."""
     return by_name("fmin_powell", func, x0, None, args, options)
 
 
 def fmin_l_bfgs_b(
-    func: Any,
-    x0: Any,
-    fprime: Any = None,
-    args: Any = (),
-    approx_grad: Any = False,
-    bounds: Any = None,
-    **options: Any,
+    func: object,
+    x0: object,
+    fprime: object = None,
+    args: object = (),
+    approx_grad: object = False,
+    bounds: object = None,
+    **options: object,
 ) -> Any:
     """``scipy.optimize.fmin_l_bfgs_b``."""
     slopes = fprime if callable(fprime) else True
@@ -375,7 +381,12 @@ def fmin_l_bfgs_b(
 
 
 def root(
-    fun: Any, x0: Any, args: Any = (), method: Any = "hybr", jac: Any = None, **options: Any
+    fun: object,
+    x0: object,
+    args: object = (),
+    method: object = "hybr",
+    jac: object = None,
+    **options: object,
 ) -> Any:
     """``scipy.optimize.root``."""
     asked, start = system(fun, x0, args)
@@ -391,12 +402,12 @@ def root(
 
 
 def fsolve(
-    func: Any,
-    x0: Any,
-    args: Any = (),
-    fprime: Any = None,
-    full_output: Any = 0,
-    **options: Any,
+    func: object,
+    x0: object,
+    args: object = (),
+    fprime: object = None,
+    full_output: object = 0,
+    **options: object,
 ) -> Any:
     """``scipy.optimize.fsolve``, without SciPy's warnings."""
     asked, start = system(func, x0, args)
@@ -415,7 +426,7 @@ def leastsq(
     x0: Any,
     args: Any = (),
     Dfun: Any = None,  # noqa: N803
-    full_output: Any = False,
+    full_output: object = False,
     **options: Any,
 ) -> Any:
     """``scipy.optimize.leastsq``, without SciPy's warnings."""
@@ -480,27 +491,27 @@ def with_steps(found: Any, is_asked: Any) -> Any:
     return (found[0], recorded(names, found)) if is_asked else found[0]
 
 
-def brentq(f: Any, a: Any, b: Any, args: Any = (), **options: Any) -> Any:
+def brentq(f: object, a: object, b: object, args: object = (), **options: object) -> Any:
     """``scipy.optimize.brentq``."""
     return zero_between("brentq", f, a, b, args, options)
 
 
-def brenth(f: Any, a: Any, b: Any, args: Any = (), **options: Any) -> Any:
+def brenth(f: object, a: object, b: object, args: object = (), **options: object) -> Any:
     """``scipy.optimize.brenth``."""
     return zero_between("brenth", f, a, b, args, options)
 
 
-def bisect(f: Any, a: Any, b: Any, args: Any = (), **options: Any) -> Any:
+def bisect(f: object, a: object, b: object, args: object = (), **options: object) -> Any:
     """``scipy.optimize.bisect``."""
     return zero_between("bisect", f, a, b, args, options)
 
 
-def ridder(f: Any, a: Any, b: Any, args: Any = (), **options: Any) -> Any:
+def ridder(f: object, a: object, b: object, args: object = (), **options: object) -> Any:
     """``scipy.optimize.ridder``."""
     return zero_between("ridder", f, a, b, args, options)
 
 
-def toms748(f: Any, a: Any, b: Any, args: Any = (), **options: Any) -> Any:
+def toms748(f: object, a: object, b: object, args: object = (), **options: object) -> Any:
     """``scipy.optimize.toms748``."""
     return zero_between("toms748", f, a, b, args, options)
 
@@ -508,15 +519,15 @@ def toms748(f: Any, a: Any, b: Any, args: Any = (), **options: Any) -> Any:
 def newton(
     func: Any,
     x0: Any,
-    fprime: Any = None,
+    fprime: object = None,
     args: Any = (),
-    tol: Any = 1.48e-8,
-    maxiter: Any = 50,
-    fprime2: Any = None,
-    x1: Any = None,
-    rtol: Any = 0.0,
-    full_output: Any = False,
-    disp: Any = True,
+    tol: object = 1.48e-8,
+    maxiter: object = 50,
+    fprime2: object = None,
+    x1: object = None,
+    rtol: object = 0.0,
+    full_output: object = False,
+    disp: object = True,
 ) -> Any:
     """``scipy.optimize.newton``, of a number or of several."""
     more, start = tuple_of(args), np.asarray(x0) * 1.0
@@ -548,7 +559,7 @@ def values_of(slope: Any, more: Any) -> Any:
     return lambda z: np.asarray(slope(z, *more))
 
 
-def root_scalar(f: Any, args: Any = (), method: Any = None, **options: Any) -> Any:
+def root_scalar(f: object, args: object = (), method: object = None, **options: object) -> Any:
     """``scipy.optimize.root_scalar``."""
     more = tuple_of(args)
     asked = Functions(of_number(f, args))
@@ -562,7 +573,7 @@ def root_scalar(f: Any, args: Any = (), method: Any = None, **options: Any) -> A
     return recorded([name for name, _, _ in results], found)
 
 
-def minimize_scalar(fun: Any, *given: Any, args: Any = (), **options: Any) -> Any:
+def minimize_scalar(fun: object, *given: object, args: object = (), **options: object) -> Any:
     """``scipy.optimize.minimize_scalar``."""
     told = {**dict(zip(("bracket", "bounds"), given, strict=False)), **options}
     results: Any = [("x", (), NUMBER), ("fun", (), NUMBER), ("nit", (), int), ("nfev", (), int)]
@@ -581,22 +592,24 @@ def least_of(name: Any, func: Any, given: Any, args: Any, options: Any, kinds: A
     return tuple(found) if options.get("full_output") else found[0]
 
 
-def brent(func: Any, args: Any = (), **options: Any) -> Any:
+def brent(func: object, args: object = (), **options: object) -> Any:
     """``scipy.optimize.brent``."""
     return least_of("brent", func, [], args, options, [NUMBER, NUMBER, int, int])
 
 
-def golden(func: Any, args: Any = (), **options: Any) -> Any:
+def golden(func: object, args: object = (), **options: object) -> Any:
     """``scipy.optimize.golden``."""
     return least_of("golden", func, [], args, options, [NUMBER, NUMBER, int])
 
 
-def fminbound(func: Any, x1: Any, x2: Any, args: Any = (), **options: Any) -> Any:
+def fminbound(func: object, x1: object, x2: object, args: object = (), **options: object) -> Any:
     """``scipy.optimize.fminbound``."""
     return least_of("fminbound", func, [x1, x2], args, options, [NUMBER, NUMBER, int, int])
 
 
-def bracket(func: Any, xa: Any = 0.0, xb: Any = 1.0, args: Any = (), **options: Any) -> Any:
+def bracket(
+    func: object, xa: object = 0.0, xb: object = 1.0, args: object = (), **options: object
+) -> Any:
     """``scipy.optimize.bracket``."""
     results = [*((str(k), (), NUMBER) for k in range(6)), ("6", (), int)]
     asked = Functions(of_number(func, args))

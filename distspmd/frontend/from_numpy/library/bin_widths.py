@@ -28,7 +28,7 @@ def number_of_bins(a: Any, rule: Any, limits: Any) -> Any:
     return int(np.ceil((last - first) / width))
 
 
-def _width(x: Any, rule: Any, size: Any) -> Any:
+def _width(x: Any, rule: object, size: Any) -> Any:
     whole = np.max(x) - np.min(x)
     if rule == "sqrt":
         return whole / np.sqrt(size)

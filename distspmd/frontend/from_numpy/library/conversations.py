@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-def tuple_of(args: Any) -> Any:
+def tuple_of(args: object) -> Any:
     """Further arguments, of which one may be given alone."""
     return tuple(args) if isinstance(args, (tuple, list)) else (args,)
 
@@ -49,21 +49,21 @@ def converse(
     return ended(talk)
 
 
-def begun(*_: Any) -> Any:
+def begun(*_: object) -> Any:
     """A conversation; the front end begins it."""
     raise NotImplementedError
 
 
-def next_of(talk: Any) -> Any:
+def next_of(talk: object) -> Any:
     """The number of the function that is asked for first, and its argument."""
     raise NotImplementedError
 
 
-def replied(talk: Any, number: Any, value: Any) -> Any:
+def replied(talk: object, number: object, value: object) -> Any:
     """The next function and its argument, after the value of one."""
     raise NotImplementedError
 
 
-def ended(talk: Any) -> Any:
+def ended(talk: object) -> Any:
     """The parts of the result."""
     raise NotImplementedError

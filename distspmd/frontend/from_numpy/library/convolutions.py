@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 
-def convolve(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
+def convolve(in1: object, in2: object, mode: object = "full", method: object = "auto") -> Any:
     """Sums of products with a kernel that is turned around."""
     one, other = np.asarray(in1), np.asarray(in2)
     if one.ndim != other.ndim:
@@ -28,12 +28,12 @@ def convolve(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> An
     return cut(whole.astype(kind), one.shape, other.shape, mode)
 
 
-def correlate(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
+def correlate(in1: object, in2: object, mode: object = "full", method: object = "auto") -> Any:
     """Sums of products with a kernel, or its conjugate."""
     return convolve(in1, np.conj(np.flip(np.asarray(in2))), mode, method)
 
 
-def fftconvolve(in1: Any, in2: Any, mode: Any = "full", axes: Any = None) -> Any:
+def fftconvolve(in1: object, in2: object, mode: object = "full", axes: object = None) -> Any:
     """A convolution; of whole numbers it is one of floating point."""
     if axes is not None:
         raise NotImplementedError("scipy.signal.fftconvolve with axes=")
@@ -43,7 +43,7 @@ def fftconvolve(in1: Any, in2: Any, mode: Any = "full", axes: Any = None) -> Any
     return convolve(one, other, mode)
 
 
-def cut(whole: Any, one: Any, other: Any, mode: Any) -> Any:
+def cut(whole: Any, one: Any, other: Any, mode: object) -> Any:
     """The part in the middle that a mode keeps."""
     if mode == "full":
         return whole
@@ -60,7 +60,7 @@ def cut(whole: Any, one: Any, other: Any, mode: Any) -> Any:
     return whole
 
 
-def correlation_lags(in1_len: Any, in2_len: Any, mode: Any = "full") -> Any:
+def correlation_lags(in1_len: Any, in2_len: Any, mode: object = "full") -> Any:
     """By how much arrays are shifted in a correlation."""
     lags = np.arange(-in2_len + 1, in1_len)
     if mode == "full":

@@ -117,12 +117,12 @@ def multinomial(rng: Any, n: Any, pvals: Any, size: Any = None) -> Any:
 def multivariate_normal(
     rng: Any,
     mean: Any,
-    cov: Any,
+    cov: object,
     size: Any = None,
-    check_valid: Any = "warn",
-    tol: Any = 1e-8,
+    check_valid: object = "warn",
+    tol: object = 1e-8,
     *,
-    method: Any = "svd",
+    method: object = "svd",
 ) -> Any:
     """Normal numbers along the axes of an ellipsoid, as NumPy's singular values give them."""
     middle = np.asarray(mean) + 0.0
@@ -148,7 +148,7 @@ def permuted(rng: Any, x: Any, *, axis: Any = None, out: Any = None) -> Any:
     return found
 
 
-def chosen_once(rng: Any, n: Any, size: Any, p: Any) -> Any:
+def chosen_once(rng: Any, n: Any, size: object, p: Any) -> Any:
     """Places of a choice without replacement: the first ones of an order by chance."""
     shape = () if size is None else shape_of(size)
     count = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-def heappush(heap: list[Any], item: Any) -> None:
+def heappush(heap: list[Any], item: object) -> None:
     """Add an element."""
     heap.append(item)
     _towards_root(heap, 0, len(heap) - 1)
@@ -22,7 +22,7 @@ def heappop(heap: list[Any]) -> Any:
     return found
 
 
-def heapreplace(heap: list[Any], item: Any) -> Any:
+def heapreplace(heap: list[Any], item: object) -> Any:
     """Take the least element, and add another one."""
     found = heap[0]
     heap[0] = item
@@ -30,7 +30,7 @@ def heapreplace(heap: list[Any], item: Any) -> Any:
     return found
 
 
-def heappushpop(heap: list[Any], item: Any) -> Any:
+def heappushpop(heap: list[Any], item: object) -> Any:
     """Add an element, and take the least one."""
     found = item
     if len(heap) > 0 and heap[0] < item:

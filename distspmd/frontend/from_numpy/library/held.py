@@ -19,41 +19,41 @@ class Held:
     def __getattr__(self, name: str) -> Any:
         return attribute_of(self, name)
 
-    def __call__(self, *given: Any, **named: Any) -> Any:
+    def __call__(self, *given: object, **named: object) -> Any:
         """What the object gives."""
         return result_of(self, given, named)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Any:
         return operated("getitem", self, index)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: object) -> Any:
         return operated("add", self, other)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: object) -> Any:
         return operated("sub", self, other)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: object) -> Any:
         return operated("mul", self, other)
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: object) -> Any:
         return operated("matmul", self, other)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: object) -> Any:
         return operated("truediv", self, other)
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: object) -> Any:
         return operated("pow", self, other)
 
     def __neg__(self) -> Any:
         return operated("neg", self)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: object) -> Any:
         return operated("add", other, self)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Any:
         return operated("sub", other, self)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: object) -> Any:
         return operated("mul", other, self)
 
 
@@ -64,12 +64,12 @@ class Record:
         return getattr(self, name)
 
 
-def recorded(names: Any, values: Any) -> Any:
+def recorded(names: object, values: object) -> Any:
     """A record of some names and their values; the front end makes it."""
     raise NotImplementedError
 
 
-def attribute_of(held: Any, name: Any) -> Any:
+def attribute_of(held: object, name: object) -> Any:
     """An attribute of an object; the front end asks for it, and Python finds none.
 
     Raises:
@@ -78,17 +78,17 @@ def attribute_of(held: Any, name: Any) -> Any:
     raise AttributeError(name)
 
 
-def result_of(held: Any, given: Any, named: Any) -> Any:
+def result_of(held: object, given: object, named: object) -> Any:
     """What a call of an object gives; the front end asks for it."""
     raise NotImplementedError
 
 
-def operated(name: Any, *operands: Any) -> Any:
+def operated(name: object, *operands: object) -> Any:
     """What an operator gives; the front end asks for it."""
     raise NotImplementedError
 
 
-def checked(status: Any, told: Any) -> None:
+def checked(status: object, told: Any) -> None:
     """End the program where an answer is an error.
 
     Raises:

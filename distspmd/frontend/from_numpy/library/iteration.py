@@ -18,7 +18,7 @@ def filtered(called: Callable[..., Any], values: Any) -> list[Any]:
     return [value for value in values if called(value)]
 
 
-def extreme_or(called: Callable[..., Any], values: Any, key: Any, default: Any) -> Any:
+def extreme_or(called: Callable[..., Any], values: Any, key: object, default: object) -> Any:
     """``min(values, key=key, default=default)``, or ``max``."""
     found = default
     if len(values) > 0:
@@ -26,7 +26,7 @@ def extreme_or(called: Callable[..., Any], values: Any, key: Any, default: Any) 
     return found
 
 
-def reduced(called: Callable[..., Any], values: Any, initial: Any) -> Any:
+def reduced(called: Callable[..., Any], values: Any, initial: object) -> Any:
     """``functools.reduce(called, values, initial)``."""
     found = initial
     for value in values:
@@ -42,7 +42,7 @@ def listed(values: Any) -> list[Any]:
     return found
 
 
-def first_or(values: Any, default: Any) -> Any:
+def first_or(values: Any, default: object) -> Any:
     """``next(values, default)`` of a generator that nothing has read."""
     found = default
     for value in values:
@@ -149,7 +149,7 @@ class ElementsInTurn:
     def __enter__(self) -> ElementsInTurn:
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         pass
 
     def __iter__(self) -> Any:

@@ -35,7 +35,7 @@ def is_exact(values: Any, weights: Any) -> bool:
 
 
 def of_line(
-    values: Any, weights: Any, axis: Any, output: Any, mode: Any, cval: Any, origin: Any
+    values: Any, weights: Any, axis: Any, output: object, mode: Any, cval: Any, origin: Any
 ) -> Any:
     """Weighted sums along a dimension, in the type of the array."""
     given = np.asarray(values)
@@ -54,13 +54,13 @@ def of_line(
 
 
 def weighted(
-    values: Any,
-    weights: Any,
-    output: Any,
-    mode: Any,
-    cval: Any,
-    origin: Any,
-    turned: Any = False,
+    values: object,
+    weights: object,
+    output: object,
+    mode: object,
+    cval: object,
+    origin: object,
+    turned: object = False,
 ) -> Any:
     """Weighted sums of the neighbours in all dimensions, in the type of the array."""
     if output is not None or origin != 0:
@@ -79,7 +79,7 @@ def weighted(
 
 
 def of_neighbours(
-    combine: Any, values: Any, size: Any, footprint: Any, mode: Any, cval: Any
+    combine: Any, values: Any, size: Any, footprint: object, mode: Any, cval: Any
 ) -> Any:
     """The greatest or the least of the neighbours."""
     if footprint is not None:
@@ -98,7 +98,7 @@ def of_neighbours(
     return found
 
 
-def gaussian_weights(sigma: Any, order: Any, truncate: Any, radius: Any) -> Any:
+def gaussian_weights(sigma: Any, order: object, truncate: Any, radius: Any) -> Any:
     """A Gaussian, or a derivative of it, on as many elements as matter."""
     reach = int(truncate * float(sigma) + 0.5) if radius is None else radius
     x = np.arange(-reach, reach + 1)
@@ -127,7 +127,7 @@ def in_full(values: Any, kernel: Any, boundary: Any, fillvalue: Any) -> Any:
     return found
 
 
-def part_of_full(found: Any, values: Any, kernel: Any, mode: Any, middle: Any) -> Any:
+def part_of_full(found: Any, values: Any, kernel: Any, mode: object, middle: Any) -> Any:
     """The part of such sums that a mode of ``scipy.signal`` keeps."""
     m, n = values.shape
     if mode == "same":
@@ -137,7 +137,7 @@ def part_of_full(found: Any, values: Any, kernel: Any, mode: Any, middle: Any) -
     return found
 
 
-def differences(input: Any, axis: int, smoothing: Any, mode: Any, cval: Any) -> Any:
+def differences(input: Any, axis: int, smoothing: object, mode: object, cval: object) -> Any:
     """Central differences along one dimension, smoothed along all others."""
     found = of_line(input, np.array([-1.0, 0.0, 1.0]), axis, None, mode, cval, 0)
     for d in list(range(np.ndim(input))):

@@ -9,7 +9,7 @@ import numpy as np
 from distspmd.frontend.from_numpy.library.neighbourhoods import with_border
 
 
-def neighbours(values: Any, size: Any, footprint: Any, mode: Any, cval: Any) -> Any:
+def neighbours(values: Any, size: Any, footprint: Any, mode: object, cval: object) -> Any:
     """All neighbours, the first dimension of which numbers them."""
     extents, places = window_of(size, footprint, values.ndim)
     widths = [(n // 2, n - 1 - n // 2) for n in extents]
@@ -30,7 +30,7 @@ def window_of(size: Any, footprint: Any, count: Any) -> Any:
     return inside.shape, [tuple(int(n) for n in place) for place in np.argwhere(inside)]
 
 
-def without_more(output: Any, origin: Any, axes: Any = None) -> None:
+def without_more(output: object, origin: object, axes: object = None) -> None:
     """Refuse what is not covered."""
     if output is not None or origin != 0 or axes is not None:
         raise NotImplementedError("scipy.ndimage with output=, axes= or an origin")
@@ -41,14 +41,14 @@ def generic_filter(
     function: Any,
     size: Any = None,
     footprint: Any = None,
-    output: Any = None,
+    output: object = None,
     mode: Any = "reflect",
     cval: Any = 0.0,
-    origin: Any = 0,
+    origin: object = 0,
     extra_arguments: Any = (),
     extra_keywords: Any = None,
     *,
-    axes: Any = None,
+    axes: object = None,
 ) -> Any:
     """``scipy.ndimage.generic_filter``: a function of the neighbours of each element."""
     without_more(output, origin, axes)

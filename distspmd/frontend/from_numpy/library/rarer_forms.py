@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 
-def equal_with_nan(a1: Any, a2: Any) -> Any:
+def equal_with_nan(a1: object, a2: object) -> Any:
     """``np.array_equal`` where NaN equals NaN."""
     one, other = np.asarray(a1), np.asarray(a2)
     if one.shape != other.shape:
@@ -15,7 +15,7 @@ def equal_with_nan(a1: Any, a2: Any) -> Any:
     return bool(np.all((one == other) | ((one != one) & (other != other))))
 
 
-def equal_in_shape(a1: Any, a2: Any) -> Any:
+def equal_in_shape(a1: object, a2: object) -> Any:
     """``np.array_equal`` of arrays whose lengths the run decides."""
     one, other = np.asarray(a1), np.asarray(a2)
     if one.shape != other.shape:
@@ -45,7 +45,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     return np.concatenate(parts)
 
 
-def reduced(ufunc: Any, array: Any, axis: Any, dtype: Any, keepdims: Any, initial: Any) -> Any:
+def reduced(ufunc: Any, array: Any, axis: Any, dtype: Any, keepdims: object, initial: Any) -> Any:
     """A universal function over a dimension, one element after the other."""
     values = np.asarray(array) if dtype is None else np.asarray(array).astype(dtype)
     lines = np.ravel(values) if axis is None else np.moveaxis(values, axis, 0)
@@ -101,7 +101,14 @@ def unwrapped(p: Any, discont: Any, axis: Any, period: Any) -> Any:
 
 
 def weighted_covariance(
-    m: Any, y: Any, rowvar: Any, bias: Any, ddof: Any, fweights: Any, aweights: Any, dtype: Any
+    m: Any,
+    y: Any,
+    rowvar: Any,
+    bias: object,
+    ddof: object,
+    fweights: object,
+    aweights: object,
+    dtype: object,
 ) -> Any:
     """``np.cov`` with weights."""
     x = np.atleast_2d(m)
@@ -201,7 +208,7 @@ def padded_by(function: Any, array: Any, widths: Any, keywords: Any) -> Any:
 
 
 def linspaced(
-    start: Any, stop: Any, num: Any, endpoint: Any, retstep: Any, dtype: Any, axis: Any
+    start: Any, stop: Any, num: Any, endpoint: Any, retstep: object, dtype: Any, axis: Any
 ) -> Any:
     """``np.linspace`` between arrays."""
     shape = np.broadcast_shapes(np.shape(start), np.shape(stop))
@@ -219,7 +226,7 @@ def linspaced(
 
 
 def unique_lines(
-    ar: Any, axis: Any, return_index: Any, return_inverse: Any, return_counts: Any
+    ar: Any, axis: Any, return_index: object, return_inverse: object, return_counts: object
 ) -> Any:
     """``np.unique`` of lines along a dimension, in the order of their elements."""
     lines = np.moveaxis(np.asarray(ar), axis, 0)
@@ -243,7 +250,7 @@ def unique_lines(
     return tuple(found) if len(found) > 1 else found[0]
 
 
-def grid_of_slices(slices: Any, sparse: Any) -> Any:
+def grid_of_slices(slices: object, sparse: Any) -> Any:
     """``np.mgrid[slices]``; of ``np.ogrid`` the lines alone."""
     every = slices if isinstance(slices, tuple) else (slices,)
     lines = []

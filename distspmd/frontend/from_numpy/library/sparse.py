@@ -34,7 +34,7 @@ class Sparse:
     def __getattr__(self, name: str) -> Any:
         return stored_part(self, name)
 
-    def like(self, data: Any, row: Any, col: Any, shape: Any) -> Sparse:
+    def like(self, data: object, row: object, col: object, shape: object) -> Sparse:
         """A matrix of entries, and of this kind."""
         return Sparse(data, row, col, shape, None, self.is_array)
 
@@ -74,7 +74,7 @@ class Sparse:
             return self.full(self.whole.T.copy())
         return self.like(self.entries, self.columns, self.lines, self.shape[::-1])
 
-    def asformat(self, format: Any, copy: Any = False) -> Any:
+    def asformat(self, format: object, copy: object = False) -> Any:
         """The matrix in another format, a copy; or itself."""
         if self.format == format:
             return self
@@ -112,7 +112,7 @@ class Sparse:
             return self.full(self.whole.copy())
         return self.like(self.entries.copy(), self.lines, self.columns, self.shape)
 
-    def astype(self, dtype: Any) -> Sparse:
+    def astype(self, dtype: object) -> Sparse:
         """The matrix in another type."""
         if self.whole is not None:
             return self.full(self.whole.astype(dtype))
@@ -152,13 +152,13 @@ class Sparse:
             return self.dot(other)
         return self.full(self.toarray() * np.asarray(other))
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: object) -> Any:
         return self.dot(other)
 
-    def __rmatmul__(self, other: Any) -> Any:
+    def __rmatmul__(self, other: object) -> Any:
         return self.transpose().dot(np.asarray(other).T).T
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: object) -> Any:
         return self.multiply(other) if self.is_array else self.dot(other)
 
     def __rmul__(self, other: Any) -> Any:
@@ -166,13 +166,13 @@ class Sparse:
             return self.dot(other)
         return self.multiply(other) if self.is_array else self.__rmatmul__(other)
 
-    def __truediv__(self, other: Any) -> Sparse:
+    def __truediv__(self, other: object) -> Sparse:
         return self.scaled(lambda values: values / other)
 
     def __neg__(self) -> Sparse:
         return self.scaled(lambda values: -values)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: object) -> Any:
         if not isinstance(other, Sparse):
             return self.dense(self.toarray() + np.asarray(other))
         if self.whole is not None or other.whole is not None:
@@ -184,13 +184,13 @@ class Sparse:
             self.shape,
         )
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: object) -> Any:
         return self.__add__(other)
 
     def __sub__(self, other: Any) -> Any:
         return self.__add__(-other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Any:
         return self.dense(np.asarray(other) - self.toarray())
 
     def __abs__(self) -> Sparse:
@@ -203,11 +203,11 @@ class Sparse:
             return self.power(n)
         return self.full(np.linalg.matrix_power(self.toarray(), n))
 
-    def power(self, n: Any) -> Sparse:
+    def power(self, n: object) -> Sparse:
         """The power of each entry."""
         return self.full(self.toarray() ** n)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         found = self.toarray()[key]
         if self.is_array or np.ndim(found) == 0:
             return self.full(found) if np.ndim(found) == 2 else found
@@ -217,15 +217,15 @@ class Sparse:
             return self.full(found[None] if isinstance(key[1], slice) else found[:, None])
         return self.full(found[None] if np.ndim(found) == 1 else found)
 
-    def getrow(self, i: Any) -> Any:
+    def getrow(self, i: object) -> Any:
         """A row, as a matrix."""
         return self.full(self.toarray()[i][None])
 
-    def getcol(self, j: Any) -> Any:
+    def getcol(self, j: object) -> Any:
         """A column, as a matrix."""
         return self.full(self.toarray()[:, j][:, None])
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: object) -> None:
         if self.whole is None:
             self.whole = self.toarray()
         self.is_given = False
@@ -268,7 +268,7 @@ class Sparse:
         return np.trace(self.toarray())
 
 
-def stored_part(matrix: Any, name: Any) -> Any:
+def stored_part(matrix: object, name: object) -> Any:
     """What SciPy stores of a matrix; the front end asks for it, and Python finds nothing.
 
     Raises:
@@ -348,7 +348,7 @@ def by_columns(data: Any, diags: Any, m: Any, n: Any) -> Sparse:
     return Sparse(found, np.concatenate(rows), np.concatenate(cols), shape, None, False)
 
 
-def by_diagonals(arg: Any, shape: Any, dtype: Any, is_array: Any) -> Sparse:
+def by_diagonals(arg: object, shape: object, dtype: object, is_array: object) -> Sparse:
     """``scipy.sparse.dia_matrix``: of diagonals by columns, or as other matrices."""
     if isinstance(arg, tuple) and len(arg) == 2 and np.ndim(arg[0]) > 0:
         if shape is None:
@@ -377,7 +377,7 @@ def width_of(a: Any) -> Any:
     return int(np.max(np.abs(a.lines - a.columns))) if a.lines.size else 0
 
 
-def solve(a: Any, b: Any) -> Any:
+def solve(a: Any, b: object) -> Any:
     """A system of equations: of three diagonals by elimination, others as a whole matrix."""
     right = b.toarray() if isinstance(b, Sparse) else np.asarray(b) * 1.0
     if right.ndim == 2 and right.shape[1] == 1:
@@ -401,11 +401,11 @@ class Solver:
     def __init__(self, a: Any) -> None:
         self.a = a
 
-    def __call__(self, b: Any) -> Any:
+    def __call__(self, b: object) -> Any:
         """The solution for a right-hand side."""
         return solve(self.a, b)
 
-    def solve(self, b: Any) -> Any:
+    def solve(self, b: object) -> Any:
         """The solution for a right-hand side."""
         return solve(self.a, b)
 
@@ -419,7 +419,7 @@ def cg(
     atol: Any = 0.0,
     maxiter: Any = None,
     M: Any = None,  # noqa: N803
-    callback: Any = None,
+    callback: object = None,
 ) -> Any:
     """``scipy.sparse.linalg.cg``: conjugate gradients, and 0 where they converged."""
     if callback is not None:

@@ -21,7 +21,7 @@ def _is_array(blocks: Any) -> Any:
     return any(isinstance(each, Sparse) and each.is_array for row in blocks for each in row)
 
 
-def bmat(blocks: Any, format: Any = None, dtype: Any = None) -> Any:
+def bmat(blocks: Any, format: object = None, dtype: object = None) -> Any:
     """A matrix of rows of blocks, of which None is one of zeros."""
     kind = _is_array(blocks)
     heights = [0] * len(blocks)
@@ -63,18 +63,18 @@ def hstack(blocks: Any, format: Any = None, dtype: Any = None) -> Any:
     return bmat([list(blocks)], format, dtype)
 
 
-def block_diag(mats: Any, format: Any = None, dtype: Any = None) -> Any:
+def block_diag(mats: Any, format: object = None, dtype: object = None) -> Any:
     """Matrices along the diagonal."""
     rows = [[each if i == j else None for j in range(len(mats))] for i, each in enumerate(mats)]
     return bmat(rows, format, dtype)
 
 
-def tril(A: Any, k: Any = 0, format: Any = None) -> Any:  # noqa: N803
+def tril(A: Any, k: Any = 0, format: object = None) -> Any:  # noqa: N803
     """What is below a diagonal."""
     return A.full(np.tril(A.toarray(), k))
 
 
-def triu(A: Any, k: Any = 0, format: Any = None) -> Any:  # noqa: N803
+def triu(A: Any, k: Any = 0, format: object = None) -> Any:  # noqa: N803
     """What is above a diagonal."""
     return A.full(np.triu(A.toarray(), k))
 
@@ -91,15 +91,15 @@ def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
 
 def eigsh(
     A: Any,  # noqa: N803
-    k: Any = 6,
-    M: Any = None,  # noqa: N803
-    sigma: Any = None,
-    which: Any = "LM",
-    v0: Any = None,
-    ncv: Any = None,
-    maxiter: Any = None,
-    tol: Any = 0,
-    return_eigenvectors: Any = True,
+    k: object = 6,
+    M: object = None,  # noqa: N803
+    sigma: object = None,
+    which: object = "LM",
+    v0: object = None,
+    ncv: object = None,
+    maxiter: object = None,
+    tol: object = 0,
+    return_eigenvectors: object = True,
 ) -> Any:
     """Some eigenvalues of a symmetric matrix, ascending; the vectors have the sign of LAPACK."""
     if M is not None:

@@ -31,7 +31,7 @@ class StructuredArray:
             )
         return StructuredArray({name: self.fields[name][key] for name in self.fields}, ())
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: object) -> None:
         """Assign to a field, or to a row."""
         if isinstance(key, str):
             self.fields[key][...] = value

@@ -31,7 +31,7 @@ def give(run: Context, own: RunList, value: Any) -> None:
     before_change(run, own, moves=True)
     for part in (value, *value) if type(value) in (tuple, list) else (value,):
         if type(part) is list:
-            tracer.given[id(part)] = part
+            tracer.lists.given[id(part)] = part
         if isinstance(part, RunList):
             _refuse_change_before(run, part)
             _share(run, own, part)
@@ -78,7 +78,7 @@ def _keep_change(run: Context, own: RunList) -> None:
             run.tracer.refuse(ONE_LIST)
 
 
-def _is_permutation(node: Any) -> bool:
+def _is_permutation(node: object) -> bool:
     """Whether a statement gives elements the places of one another."""
     if not isinstance(node, ast.Assign) or len(node.targets) != 1:
         return False
@@ -158,10 +158,10 @@ def putting(
 
     @functools.wraps(change)
     def noted(run: Context, *arguments: P.args, **keywords: P.kwargs) -> R:
-        statements = run.tracer.block.statements
+        statements = run.tracer.program.block.statements
         first = len(statements)
         found = change(run, *arguments, **keywords)
-        run.tracer.puts.update(statements[first:])
+        run.tracer.lists.puts.update(statements[first:])
         return found
 
     return cast("Callable[Concatenate[Context, P], R]", noted)
@@ -169,10 +169,10 @@ def putting(
 
 def check_elements(run: Context, statements: Sequence[Statement]) -> None:
     """Refuse writes to elements in place that other arrays would have to follow."""
-    lists = [own for own in run.tracer.handles if any(c.ndim > 1 for c in own.columns)]
+    lists = [own for own in run.tracer.lists.handles if any(c.ndim > 1 for c in own.columns)]
     if not lists:
         return
-    written = set(_written(statements, run.tracer.puts))
+    written = set(_written(statements, run.tracer.lists.puts))
     for own in lists:
         if any(column.container in written for column in own.columns if column.ndim > 1):
             own.is_written = True
@@ -205,7 +205,7 @@ def before_change(run: Context, own: RunList, *, moves: bool) -> None:
         moves: whether elements get another place, or others take their places.
     """
     _keep_change(run, own)
-    if any(own is given for other in run.tracer.handles for given, _ in other.given):
+    if any(own is given for other in run.tracer.lists.handles for given, _ in other.given):
         run.tracer.refuse(
             "a list changes that has become an element of another one: in Python the element "
             "changes with it. Put a copy, list(...), or change it by its index"

@@ -23,7 +23,7 @@ OF_RUN = (
 )
 
 
-def known_key(run: Context, holder: dict[Any, Any], key: Any, does: str = "gets") -> Any:
+def known_key(run: Context, holder: dict[Any, Any], key: object, does: str = "gets") -> Any:
     """A key of a dictionary.
 
     Args:

@@ -68,11 +68,11 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
 
 def _before_change(run: Context, own: RunList, *, grows: bool = True) -> None:
     tracer = run.tracer
-    if tracer.straight is not None:
-        tracer.straight.leave()
+    if tracer.map.straight is not None:
+        tracer.map.straight.leave()
     if tracer.guarded:
         tracer.refuse("a list is changed in a part of an expression that may not run; write if")
-    if tracer.parallel:
+    if tracer.map.parallel:
         tracer.refuse("a list is changed in a map, whose iterations have no order")
     if own.is_copy:
         tracer.refuse(
@@ -97,7 +97,7 @@ def _before_change(run: Context, own: RunList, *, grows: bool = True) -> None:
         raise DecidedByRun(own.site)  # the next reading knows it
 
 
-def write(run: Context, own: RunList, items: Any, value: Any) -> None:
+def write(run: Context, own: RunList, items: object, value: object) -> None:
     """``own[items] = value``."""
     must_have_order(run, own)
     _before_change(run, own, grows=False)
@@ -109,7 +109,7 @@ def write(run: Context, own: RunList, items: Any, value: Any) -> None:
     _put(run, own, place_in(run, own, items), value)
 
 
-def augment(run: Context, own: RunList, items: Any, op: ast.operator, value: Any) -> None:
+def augment(run: Context, own: RunList, items: object, op: ast.operator, value: object) -> None:
     """``own[items] op= value``."""
     must_have_order(run, own)
     _before_change(run, own, grows=False)
@@ -123,7 +123,7 @@ def augment(run: Context, own: RunList, items: Any, op: ast.operator, value: Any
     _put(run, own, place, new)
 
 
-def delete(run: Context, own: RunList, items: Any) -> None:
+def delete(run: Context, own: RunList, items: object) -> None:
     """``del own[items]``."""
     if isinstance(items, slice):
         run.tracer.refuse("a part of a list whose content the run decides is deleted")
@@ -131,7 +131,7 @@ def delete(run: Context, own: RunList, items: Any) -> None:
 
 
 @aliases.putting
-def _put(run: Context, own: RunList, place: Whole, value: Any) -> None:
+def _put(run: Context, own: RunList, place: Whole, value: object) -> None:
     """Write an element at a place."""
     tracer = run.tracer
     if not _has_form(tracer, own, value):
@@ -150,13 +150,13 @@ def _reads(own: RunList, part: Tensor) -> bool:
     return any(load.array in containers for load in loads_of(part.element(index)))
 
 
-def _has_form(tracer: Tracer, own: RunList, value: Any) -> bool:
+def _has_form(tracer: Tracer, own: RunList, value: object) -> bool:
     """Whether a value can be an element as elements are kept in this reading."""
     known = None if own.form is UNKNOWN else own.form
     return joined_form(tracer, known, form_of(tracer, value)) == own.form
 
 
-def append(run: Context, own: RunList, value: Any) -> None:
+def append(run: Context, own: RunList, value: object) -> None:
     """``own.append(value)``."""
     tracer = run.tracer
     _before_change(run, own)
@@ -188,7 +188,7 @@ def _check_room(run: Context, own: RunList, count: Whole, extra: Whole = 1) -> N
 
 
 @aliases.putting
-def pop(run: Context, own: RunList, place: Any = -1) -> Any:
+def pop(run: Context, own: RunList, place: object = -1) -> Any:
     """``own.pop(place)``."""
     tracer = run.tracer
     if own.kind is set:
@@ -223,7 +223,7 @@ def _shift(tracer: Tracer, own: RunList, place: Whole, by: int) -> None:
 
 
 @aliases.putting
-def insert(run: Context, own: RunList, place: Any, value: Any) -> None:
+def insert(run: Context, own: RunList, place: object, value: object) -> None:
     """``own.insert(place, value)``."""
     tracer = run.tracer
     must_have_order(run, own)
@@ -236,7 +236,7 @@ def insert(run: Context, own: RunList, place: Any, value: Any) -> None:
     count = count_of(tracer, own)
     _check_room(run, own, count)
     where = tracer.as_whole(place)
-    known = is_at_least(where, 0, tracer.bounds)
+    known = is_at_least(where, 0, tracer.known.bounds)
     if not known and not isinstance(where, int):
         tracer.refuse("an element is inserted at a place of the run, which may be negative")
     at_end = sympy.Min(where, count) if known else sympy.Max(0, add(count, where))
@@ -247,7 +247,7 @@ def insert(run: Context, own: RunList, place: Any, value: Any) -> None:
 
 
 @aliases.putting
-def extend(run: Context, own: RunList, values: Any) -> None:
+def extend(run: Context, own: RunList, values: object) -> None:
     """``own.extend(values)``."""
     tracer = run.tracer
     must_have_order(run, own)
@@ -277,7 +277,7 @@ def extend(run: Context, own: RunList, values: Any) -> None:
     _set_count(tracer, own, add(count, length))
 
 
-def add_to_set(run: Context, own: RunList, value: Any) -> None:
+def add_to_set(run: Context, own: RunList, value: object) -> None:
     """``own.add(value)`` of a set."""
     tracer = run.tracer
     if own.kind is not set:
@@ -297,13 +297,13 @@ def add_to_set(run: Context, own: RunList, value: Any) -> None:
     tracer.add(Branch(f"(not {condition})", then, Block()))
 
 
-def _remove(run: Context, own: RunList, value: Any) -> None:
+def _remove(run: Context, own: RunList, value: object) -> None:
     """``own.remove(value)``."""
     place = _index(run, own, value)
     pop(run, own, place)
 
 
-def _index(run: Context, own: RunList, value: Any) -> Any:
+def _index(run: Context, own: RunList, value: object) -> Any:
     """``own.index(value)``."""
     tracer = run.tracer
     if not isinstance(own.form, Leaf) or own.form.shape:
@@ -312,13 +312,13 @@ def _index(run: Context, own: RunList, value: Any) -> Any:
     return first_place(run, there)
 
 
-def _places_of(tracer: Tracer, own: RunList, value: Any) -> Any:
+def _places_of(tracer: Tracer, own: RunList, value: object) -> Any:
     """Which elements of a list of numbers, or of texts, are equal to a value."""
     part, *_ = parts_of(own.form, value)
     return combine(tracer, np.equal, [columns_of(tracer, own)[0], part])
 
 
-def first_place(run: Context, there: Any) -> Any:
+def first_place(run: Context, there: object) -> Any:
     """The first place where a value is; an error of the run where there is none."""
     found = run.call(np.any, [there], {})
     missing = run.call(np.logical_not, [found], {})
@@ -327,14 +327,14 @@ def first_place(run: Context, there: Any) -> Any:
     return Tensor((), place.dtype, place.element, int)
 
 
-def _count(run: Context, own: RunList, value: Any) -> Any:
+def _count(run: Context, own: RunList, value: object) -> Any:
     tracer = run.tracer
     if not isinstance(own.form, Leaf) or own.form.shape:
         tracer.refuse("the number of tuples in a list; use np.sum of a comparison")
     return number_of(run, _places_of(tracer, own, value))
 
 
-def number_of(run: Context, there: Any) -> Any:
+def number_of(run: Context, there: object) -> Any:
     """How many truth values hold, as a number of Python."""
     found = run.call(np.count_nonzero, [there], {})
     return run.call(int, [found], {})

@@ -230,6 +230,6 @@ def stored_count(tracer: Tracer, count: Length, name: str) -> View:
     """
     found = tracer.stored_anew(tracer.whole(count), name)
     if tracer.inner:
-        with tracer.within(tracer.outermost):
+        with tracer.within(tracer.program.outermost):
             tracer.write(found, tracer.whole(0), is_new=True)
     return found

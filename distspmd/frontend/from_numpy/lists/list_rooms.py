@@ -27,8 +27,8 @@ _RAISES = 3
 
 def note_growth(tracer: Tracer, own: RunList, count: Length = 1) -> None:
     """Keep that the length of a list changes, by so many elements at most each time."""
-    known = tracer.noted.get(own.site, Facts())
-    tracer.noted[own.site] = replace(known, grows=True)
+    known = tracer.lists.noted.get(own.site, Facts())
+    tracer.lists.noted[own.site] = replace(known, grows=True)
     note_need(tracer, own, count)
 
 
@@ -37,16 +37,16 @@ def note_need(tracer: Tracer, own: RunList, count: Length | None) -> None:
     need: Length | None = None if count is None else _most(tracer, count)
     for length in tracer.loops[own.depth :]:
         need = None if need is None or length is None else multiply(need, length)
-    before = tracer.needs.get(own.number, 0)
-    tracer.needs[own.number] = None if need is None or before is None else add(before, need)
+    before = tracer.lists.needs.get(own.number, 0)
+    tracer.lists.needs[own.number] = None if need is None or before is None else add(before, need)
 
 
 def note_taken(tracer: Tracer, own: RunList, other: RunList) -> None:
     """Keep that a list takes over the elements of another one."""
-    known = tracer.noted.get(own.site, Facts())
+    known = tracer.lists.noted.get(own.site, Facts())
     room = other.room if other.is_bounded and known.taken is not None else None
     taken = None if room is None else _largest(known.taken, room)
-    tracer.noted[own.site] = replace(known, taken=taken)
+    tracer.lists.noted[own.site] = replace(known, taken=taken)
 
 
 def _most(tracer: Tracer, length: Length) -> Length | None:
@@ -58,12 +58,12 @@ def _most(tracer: Tracer, length: Length) -> Length | None:
     for _ in range(8):
         if isinstance(found, int):
             return max(0, found)
-        inner = [s for s in found.free_symbols if s.name in tracer.bounds]
+        inner = [s for s in found.free_symbols if s.name in tracer.known.bounds]
         if not inner:
             return found
         for each in inner:
-            way = direction(found, each, tracer.bounds)
-            end = None if way is None else tracer.bounds[each.name][way > 0]
+            way = direction(found, each, tracer.known.bounds)
+            end = None if way is None else tracer.known.bounds[each.name][way > 0]
             if end is None:
                 return None
             found = simplified(sympy.expand(found).xreplace({each: sympy.sympify(end)}))
@@ -80,19 +80,21 @@ def loop_length(tracer: Tracer, length: Length) -> Length | None:
 def settle(tracer: Tracer) -> dict[Site, Facts]:
     """What a reading has found of lists, for the next one; empty if it is what it began with."""
     found: dict[Site, Facts] = {}
-    for site, facts in tracer.noted.items():
-        known = tracer.known_lists.get(site, Facts())
+    for site, facts in tracer.lists.noted.items():
+        known = tracer.lists.known_lists.get(site, Facts())
         form = known.form if facts.form is None else facts.form
         found[site] = replace(known, form=form, grows=facts.grows or known.grows)
-    for number, need in tracer.needs.items():
-        own = tracer.handles[number]
-        known = found.get(own.site) or tracer.known_lists.get(own.site, Facts())
+    for number, need in tracer.lists.needs.items():
+        own = tracer.lists.handles[number]
+        known = found.get(own.site) or tracer.lists.known_lists.get(own.site, Facts())
         room = None if need is None else _largest(known.room, add(own.first_count, need))
         found[own.site] = replace(known, room=room)
-    for site, facts in tracer.noted.items():
-        before = tracer.known_lists.get(site, Facts())
+    for site, facts in tracer.lists.noted.items():
+        before = tracer.lists.known_lists.get(site, Facts())
         found[site] = _with_taken(before, found[site], facts.taken)
-    return {site: facts for site, facts in found.items() if tracer.known_lists.get(site) != facts}
+    return {
+        site: facts for site, facts in found.items() if tracer.lists.known_lists.get(site) != facts
+    }
 
 
 def _with_taken(before: Facts, found: Facts, taken: Length | None) -> Facts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,13 +14,19 @@ import sympy
 
 from distspmd.frontend.from_numpy.arrays import indexing
 from distspmd.frontend.from_numpy.arrays.arithmetic import combine
-from distspmd.frontend.from_numpy.arrays.caught import is_taken, line_of_error
 from distspmd.frontend.from_numpy.arrays.kinds import has_data
 from distspmd.frontend.from_numpy.arrays.subscripts import catch_outside, index_in
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
+from distspmd.frontend.from_numpy.arrays.transcript import (
+    CannotRoll,
+    Refusal,
+    is_taken,
+    line_of_error,
+)
 from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View, number
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.host.preferred import check_kind
+from distspmd.frontend.from_numpy.kinds.variables import Saved
 from distspmd.frontend.from_numpy.lists import aliases
 from distspmd.frontend.from_numpy.lists.list_forms import (
     UNKNOWN,
@@ -36,6 +43,7 @@ from distspmd.frontend.from_numpy.lists.run_lists import (
     Facts,
     RunDict,
     RunList,
+    UnknownElement,
     as_tensor,
     columns_in,
     count_of,
@@ -46,7 +54,7 @@ from distspmd.frontend.from_numpy.lists.run_lists import (
     site_of,
     view_of_column,
 )
-from distspmd.frontend.tensor_ir.statements import Length, SetSymbol
+from distspmd.frontend.tensor_ir.statements import Block, Length, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import (
     CheckedIndex,
     Whole,
@@ -85,10 +93,10 @@ def born(run: Context, node: ast.expr, found: Any) -> Any:
     """
     tracer = run.tracer
     making = _MAKING_DICTS if isinstance(found, dict) else _MAKING
-    if not isinstance(node, making) or id(found) in tracer.born:
+    if not isinstance(node, making) or id(found) in tracer.lists.born:
         return found
     site = site_of(tracer, node)
-    if site in tracer.known_lists and not _is_seen(tracer, found):
+    if site in tracer.lists.known_lists and not _is_seen(tracer, found):
         from distspmd.frontend.from_numpy.lists import tables_of_lists
 
         table = tables_of_lists.made_of(run, site, found) if type(found) is list else None
@@ -99,18 +107,18 @@ def born(run: Context, node: ast.expr, found: Any) -> Any:
         if isinstance(made, RunDict):
             made.default = getattr(found, "default_factory", None)
         return made
-    tracer.born[id(found)] = found, site
+    tracer.lists.born[id(found)] = found, site
     return found
 
 
-def _is_seen(tracer: Tracer, found: Any) -> bool:
+def _is_seen(tracer: Tracer, found: object) -> bool:
     """Whether a variable stands for a list already."""
     every = [v for frame in tracer.frames for v in frame.variables.values()]
     return any(v is found for v in every)
 
 
 @aliases.putting
-def made_of(run: Context, site: Any, kind: type, values: Sequence[Any]) -> RunList:
+def made_of(run: Context, site: object, kind: type, values: Sequence[Any]) -> RunList:
     """A list of elements that are known one by one."""
     tracer = run.tracer
     if kind is set:
@@ -136,7 +144,7 @@ def made_of(run: Context, site: Any, kind: type, values: Sequence[Any]) -> RunLi
     return own
 
 
-def _is_list(value: Any) -> bool:
+def _is_list(value: object) -> bool:
     return isinstance(value, list | RunList)
 
 
@@ -154,7 +162,7 @@ def _fill(tracer: Tracer, column: View, values: Sequence[Any]) -> None:
             tracer.assign(part, tracer.tensor(value))  # type: ignore[arg-type]
 
 
-def _constant(column: View, length: Length, value: Any) -> Tensor:
+def _constant(column: View, length: Length, value: object) -> Tensor:
     found = number(value, column.dtype)
     return Tensor((length, *column.shape[1:]), column.dtype, lambda _: found)
 
@@ -170,16 +178,16 @@ def empty(run: Context, site: Any, kind: type, count: Length, form: Any = None) 
     """A list with room, of elements that are not written yet."""
     check_kind(run, kind)
     tracer = run.tracer
-    if tracer.straight is not None:
-        tracer.straight.leave()
-    if tracer.parallel:
+    if tracer.map.straight is not None:
+        tracer.map.straight.leave()
+    if tracer.map.parallel:
         tracer.refuse(
             "a list whose content the run decides in a map, whose iterations have no order"
         )
-    facts = tracer.known_lists.get(site, Facts())
+    facts = tracer.lists.known_lists.get(site, Facts())
     form = facts.form or form or UNKNOWN
     most = tracer.capacity(count)
-    room = tracer.room if facts.room is None else facts.room
+    room = tracer.lists.room if facts.room is None else facts.room
     room = add(most, room) if facts.room is None else _larger(room, most)
     room = _larger(room, 1)
     name = tracer.target or kind.__name__
@@ -202,12 +210,12 @@ def empty(run: Context, site: Any, kind: type, count: Length, form: Any = None) 
         room,
         facts.room is not None,
         site,
-        len(tracer.handles),
+        len(tracer.lists.handles),
         len(tracer.loops),
         most,
     )
-    tracer.handles.append(own)
-    tracer.needs[own.number] = 0
+    tracer.lists.handles.append(own)
+    tracer.lists.needs[own.number] = 0
     return own
 
 
@@ -232,17 +240,17 @@ def made_of_columns(
     stored = [tracer.stored_anew(column, "elements") for column in columns]
     own = empty(run, site, kind, count, form)
     own.shares = any(isinstance(column, View) and column.ndim > 1 for column in columns)
-    known = tracer.noted.get(site, Facts())
+    known = tracer.lists.noted.get(site, Facts())
     if form is not UNKNOWN:
         form = joined_form(tracer, known.form, form)
-        tracer.noted[site] = replace(known, form=form)
+        tracer.lists.noted[site] = replace(known, form=form)
     if joined_form(tracer, own.form, form) == own.form:  # else the next reading knows
         for column, values in zip(own.columns, columns_in(own.form, form, stored), strict=True):
             tracer.assign(part_of(tracer, column, 0, count), values)
     return own
 
 
-def settled(run: Context, value: Any) -> Any:
+def settled(run: Context, value: object) -> Any:
     """What is assigned to a part of a list, as it is before any other part is assigned."""
     if isinstance(value, RunList) and value.owner is not None:
         copies = [run.tracer.stored_anew(column, "element") for column in value.columns]
@@ -271,7 +279,7 @@ def is_not_empty(run: Context, own: RunList) -> Any:
     return combine(run.tracer, np.greater, [own.count, 0])
 
 
-def place_in(run: Context, own: RunList, index: Any) -> Whole:
+def place_in(run: Context, own: RunList, index: object) -> Whole:
     """The place of an element, which is checked in the run."""
     tracer = run.tracer
     whole = tracer.as_whole(index)
@@ -305,10 +313,10 @@ def _ending_place(tracer: Tracer, own: RunList, index: Whole, count: Length, lin
     return named_place(tracer, own, found)
 
 
-def named_place(tracer: Tracer, own: RunList, value: Any) -> Whole:
+def named_place(tracer: Tracer, own: RunList, value: object) -> Whole:
     """A symbol for a place in a list."""
     name = tracer.unique("place")
-    tracer.bounds[name] = (0, subtract(own.room, 1))
+    tracer.known.bounds[name] = (0, subtract(own.room, 1))
     tracer.add(SetSymbol(name, value, INT64))
     return symbol(name)
 
@@ -354,7 +362,7 @@ def rows_in(own: RunList) -> Callable[[Rows, list[Any]], RunList]:
     return listed
 
 
-def read(run: Context, own: RunList, items: Any) -> Any:
+def read(run: Context, own: RunList, items: object) -> Any:
     """``own[items]``."""
     must_have_order(run, own)
     must_be_known(run.tracer, own)
@@ -401,7 +409,7 @@ def values_of(run: Context, own: RunList) -> tuple[Length, Callable[[Whole], Any
     return columns[0].shape[0], value
 
 
-def contains(run: Context, own: RunList, value: Any) -> Any:
+def contains(run: Context, own: RunList, value: object) -> Any:
     """``value in own``."""
     found = equal_to(run, sequence(own), value)
     if found is None:
@@ -410,7 +418,7 @@ def contains(run: Context, own: RunList, value: Any) -> Any:
     return Tensor((), np.dtype(bool), there.element, bool)
 
 
-def equal_to(run: Context, own: RunList, value: Any) -> Any:
+def equal_to(run: Context, own: RunList, value: object) -> Any:
     """Which elements are equal to a value; None where none can be."""
     tracer = run.tracer
     parts = parts_of(own.form, value) if _fits(own.form, value) else None
@@ -464,10 +472,23 @@ def total(run: Context, own: RunList) -> Any:
     return Tensor((), found.dtype, found.element, weak, is_mixed=own.form.is_mixed)
 
 
-def as_array(run: Context, value: Any) -> Any:
+def as_array(run: Context, value: object) -> Any:
     """A value in which lists whose content the run decides are arrays."""
     if isinstance(value, RunList):
         return as_tensor(run.tracer, value)
     if isinstance(value, list | tuple) and any(isinstance(v, RunList) for v in value):
         return rebuilt(value, [as_array(run, v) for v in value])
     return value
+
+
+def look_into(run: Context, node: ast.stmt) -> None:
+    """Read the blocks of a statement for what lists get in them; nothing of it is kept."""
+    if not isinstance(node, ast.If | ast.While | ast.For):
+        return
+    for block in (node.body, node.orelse):
+        saved = Saved(run)
+        with suppress(Refusal, CannotRoll, UnknownElement), run.tracer.within(Block()):
+            run.block(block)
+        noted = dict(run.tracer.lists.noted)
+        saved.restore(run)
+        run.tracer.lists.noted = noted

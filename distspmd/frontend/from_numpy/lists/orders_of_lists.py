@@ -104,8 +104,8 @@ def sort(
     run: Context,
     own: RunList,
     *,
-    key: Any = None,
-    reverse: Any = False,
+    key: object = None,
+    reverse: object = False,
     copied: RunList | None = None,
 ) -> None:
     """``own.sort(key=key, reverse=reverse)``; the list may be a copy of keys of a dictionary."""
@@ -118,7 +118,7 @@ def sort(
     list_changes.reorder(run, own, lambda column: run.call(np.take, [column, places, 0], {}))
 
 
-def extreme(run: Context, own: RunList, *, least: bool, key: Any = None) -> Any:
+def extreme(run: Context, own: RunList, *, least: bool, key: object = None) -> Any:
     """``min(own, key=key)`` or ``max(own, key=key)``: the first of the extreme elements."""
     name = "min" if least else "max"
     is_empty = run.call(np.logical_not, [lists.is_not_empty(run, own)], {})

@@ -16,9 +16,9 @@ import sympy
 
 from distspmd.frontend.from_numpy.arrays import checks
 from distspmd.frontend.from_numpy.arrays.arithmetic import choose, combine, converted
-from distspmd.frontend.from_numpy.arrays.caught import is_taken
 from distspmd.frontend.from_numpy.arrays.kinds import has_data
 from distspmd.frontend.from_numpy.arrays.run_types import choose_type
+from distspmd.frontend.from_numpy.arrays.transcript import is_taken
 from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.lists import list_changes, lists
@@ -32,7 +32,7 @@ PAIR = Row(tuple, (Leaf(np.dtype(np.int64), int), Leaf(np.dtype(np.int64), int))
 # -- entries --------------------------------------------------------------------------------------
 
 
-def _look_up(run: Context, own: RunDict, key: Any) -> tuple[Any, Any]:
+def _look_up(run: Context, own: RunDict, key: object) -> tuple[Any, Any]:
     """Whether there is a key, and the place of its entry; any place where there is none."""
     tracer = run.tracer
     there = lists.equal_to(run, own.keys(), key)
@@ -44,13 +44,13 @@ def _look_up(run: Context, own: RunDict, key: Any) -> tuple[Any, Any]:
     return Tensor((), np.dtype(bool), found.element, bool), place
 
 
-def _value_at(run: Context, own: RunDict, place: Any) -> Any:
+def _value_at(run: Context, own: RunDict, place: object) -> Any:
     """The value of an entry at a place that a search has found; any value where it found none."""
     inside = sympy.Max(0, sympy.Min(run.tracer.as_whole(place), sympy.sympify(own.room) - 1))
     return lists.element_at(run, own, lists.named_place(run.tracer, own, inside))[1]
 
 
-def _must_be_there(run: Context, there: Any) -> None:
+def _must_be_there(run: Context, there: object) -> None:
     if run.tracer.guarded:
         return  # what is read where it may not be is not used
     missing = run.call(np.logical_not, [there], {})
@@ -72,7 +72,7 @@ def _default(run: Context, own: RunDict) -> Any:
     return found
 
 
-def _put(run: Context, own: RunDict, key: Any, value: Any, there: Any, place: Any) -> None:
+def _put(run: Context, own: RunDict, key: object, value: object, there: Any, place: object) -> None:
     """Give an entry its value, or add it where the key is not there."""
     tracer = run.tracer
     if there is False:
@@ -95,7 +95,7 @@ def _put(run: Context, own: RunDict, key: Any, value: Any, there: Any, place: An
 # -- what programs do with indices ----------------------------------------------------------------
 
 
-def read(run: Context, own: RunList, items: Any) -> Any:
+def read(run: Context, own: RunList, items: object) -> Any:
     """``own[items]``, of a list or a dictionary."""
     if not isinstance(own, RunDict):
         return lists.read(run, own, items)
@@ -110,7 +110,7 @@ def read(run: Context, own: RunList, items: Any) -> Any:
     return _value_at(run, own, place)
 
 
-def write(run: Context, own: RunList, items: Any, value: Any) -> None:
+def write(run: Context, own: RunList, items: object, value: object) -> None:
     """``own[items] = value``, of a list or a dictionary."""
     if not isinstance(own, RunDict):
         list_changes.write(run, own, items, value)
@@ -120,7 +120,7 @@ def write(run: Context, own: RunList, items: Any, value: Any) -> None:
         _put(run, own, items, value, *_look_up(run, own, items))
 
 
-def augment(run: Context, own: RunList, items: Any, op: ast.operator, value: Any) -> None:
+def augment(run: Context, own: RunList, items: object, op: ast.operator, value: object) -> None:
     """``own[items] op= value``, of a list or a dictionary."""
     if not isinstance(own, RunDict):
         list_changes.augment(run, own, items, op, value)
@@ -139,7 +139,7 @@ def augment(run: Context, own: RunList, items: Any, op: ast.operator, value: Any
     _put(run, own, items, run.binary(op, old, value), there, place)
 
 
-def _or_default(run: Context, own: RunDict, there: Any, place: Any, default: Any) -> Any:
+def _or_default(run: Context, own: RunDict, there: object, place: object, default: object) -> Any:
     """The value of an entry, or a default in the type of values."""
     form = own.values().form
     if not isinstance(form, Leaf):
@@ -152,7 +152,7 @@ def _or_default(run: Context, own: RunDict, there: Any, place: Any, default: Any
     return made if form.shape else Tensor((), made.dtype, made.element, form.weak)
 
 
-def delete(run: Context, own: RunList, items: Any) -> None:
+def delete(run: Context, own: RunList, items: object) -> None:
     """``del own[items]``, of a list or a dictionary."""
     if isinstance(own, RunDict):
         _pop(run, own, items)
@@ -182,7 +182,7 @@ def call(run: Context, method: lists.ListMethod, arguments: Sequence[Any], keywo
     return handler(run, own, *arguments, **keywords)
 
 
-def _get(run: Context, own: RunDict, key: Any, default: Any = None) -> Any:
+def _get(run: Context, own: RunDict, key: object, default: object = None) -> Any:
     """``own.get(key, default)``."""
     tracer = run.tracer
     if default is None:
@@ -202,7 +202,7 @@ def _get(run: Context, own: RunDict, key: Any, default: Any = None) -> Any:
     return choose_type(holds, found, other, choose(tracer, holds, found, other))
 
 
-def _set_default(run: Context, own: RunDict, key: Any, default: Any = None) -> Any:
+def _set_default(run: Context, own: RunDict, key: object, default: object = None) -> Any:
     """``own.setdefault(key, default)``."""
     if own.form is UNKNOWN:
         list_changes.append(run, own, (key, default))
@@ -222,7 +222,7 @@ def _set_default(run: Context, own: RunDict, key: Any, default: Any = None) -> A
     return _value_at(run, own, choose(tracer, there, place, tracer.tensor(last)))
 
 
-def _pop(run: Context, own: RunDict, key: Any, *default: Any) -> Any:
+def _pop(run: Context, own: RunDict, key: object, *default: object) -> Any:
     """``own.pop(key)``."""
     if default:
         run.tracer.refuse(
@@ -251,7 +251,7 @@ def _update(run: Context, own: RunDict, values: Any = (), **named: Any) -> None:
         write(run, own, key, value)
 
 
-def _most_common(run: Context, own: RunDict, n: Any = None) -> RunList:
+def _most_common(run: Context, own: RunDict, n: object = None) -> RunList:
     """``own.most_common(n)``: of equal counts those first that were met first."""
     tracer = run.tracer
     must_be_known(tracer, own)
@@ -295,7 +295,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
 # -- birth ----------------------------------------------------------------------------------------
 
 
-def of_pairs(run: Context, site: Any, kind: type, pairs: Sequence[Any]) -> RunDict:
+def of_pairs(run: Context, site: object, kind: type, pairs: Sequence[Any]) -> RunDict:
     """A dictionary of pairs, some keys of which are not known."""
     own = lists.empty(run, site, kind, 0)
     assert isinstance(own, RunDict)
@@ -304,7 +304,7 @@ def of_pairs(run: Context, site: Any, kind: type, pairs: Sequence[Any]) -> RunDi
     return own
 
 
-def counted(run: Context, site: Any, values: Any) -> Any:
+def counted(run: Context, site: object, values: object) -> Any:
     """``Counter(values)``, of numbers that the run decides, in the order in which they are met."""
     tracer = run.tracer
     weak = None

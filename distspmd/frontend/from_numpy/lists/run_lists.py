@@ -77,7 +77,7 @@ class DecidedByRun(Exception):
         self.site = site
 
 
-def decided_by_run(run: Context, value: Any) -> None:
+def decided_by_run(run: Context, value: object) -> None:
     """Let what a program does with a list be read with one whose content the run decides.
 
     Args:
@@ -89,8 +89,8 @@ def decided_by_run(run: Context, value: Any) -> None:
     """
     if isinstance(value, dict) and has_names(value):
         return
-    known = run.tracer.born.get(id(value))
-    if known is not None and known[0] is value and known[1] not in run.tracer.known_lists:
+    known = run.tracer.lists.born.get(id(value))
+    if known is not None and known[0] is value and known[1] not in run.tracer.lists.known_lists:
         check_kind(run, type(value))
         raise DecidedByRun(known[1])
 
@@ -117,7 +117,7 @@ def must_be_known(tracer: Tracer, own: RunList) -> None:
     """
     if own.form is not UNKNOWN:
         return
-    if tracer.noted.get(own.site, Facts()).form is not None:
+    if tracer.lists.noted.get(own.site, Facts()).form is not None:
         raise Known
     raise UnknownElement
 
@@ -352,7 +352,7 @@ def columns_in(form: Form, own: Form, columns: Sequence[Tensor]) -> list[Tensor]
 # -- what is known of lists -----------------------------------------------------------------------
 
 
-def site_of(tracer: Tracer, node: Any) -> Site:
+def site_of(tracer: Tracer, node: object) -> Site:
     """The place in the source of an expression; in our functions also that of their call."""
     names = ("lineno", "col_offset", "end_lineno", "end_col_offset")
     found: Site = ()
@@ -374,8 +374,8 @@ def note_form(tracer: Tracer, own: RunList, form: Form) -> None:
     while own.owner is not None:
         assert isinstance(own.count, int)
         form, own = Rows(own.count, form), own.owner
-    known = tracer.noted.get(own.site, Facts())
-    tracer.noted[own.site] = replace(known, form=joined_form(tracer, known.form, form))
+    known = tracer.lists.noted.get(own.site, Facts())
+    tracer.lists.noted[own.site] = replace(known, form=joined_form(tracer, known.form, form))
 
 
 # -- arrays ---------------------------------------------------------------------------------------
@@ -386,7 +386,7 @@ def count_of(tracer: Tracer, own: RunList) -> Any:
     if isinstance(own.count, int):
         return own.count
     found = tracer.read_whole(own.count)
-    tracer.capacities[found] = own.room
+    tracer.known.capacities[found] = own.room
     return found
 
 

@@ -34,19 +34,19 @@ IN_PLACE: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 """What changes a set or a dictionary that is known."""
 
 
-def is_of_sets(op: ast.operator, *values: Any) -> bool:
+def is_of_sets(op: ast.operator, *values: object) -> bool:
     """Whether an operator is one of sets, at least one of which the run decides."""
     every = all(isinstance(v, set) or (isinstance(v, RunList) and v.kind is set) for v in values)
     return every and type(op) in _ARRAYS and any(isinstance(v, RunList) for v in values)
 
 
-def combined(run: Context, op: ast.operator, left: Any, right: Any) -> RunList:
+def combined(run: Context, op: ast.operator, left: object, right: object) -> RunList:
     """``left op right``."""
     found, form = _elements(run, op, left, right)
     return lists.made_of_columns(run, set, form, [found])
 
 
-def change(run: Context, own: RunList, op: ast.operator, other: Any) -> None:
+def change(run: Context, own: RunList, op: ast.operator, other: object) -> None:
     """``own op= other``."""
     found, form = _elements(run, op, own, other)
     adds = isinstance(op, ast.BitOr | ast.BitXor)
@@ -54,7 +54,7 @@ def change(run: Context, own: RunList, op: ast.operator, other: Any) -> None:
     list_changes.replace_elements(run, own, form, [found], more)
 
 
-def _elements(run: Context, op: ast.operator, left: Any, right: Any) -> tuple[Any, Leaf]:
+def _elements(run: Context, op: ast.operator, left: object, right: object) -> tuple[Any, Leaf]:
     one, other = _numbers(run, left, right), _numbers(run, right, left)
     found = run.call(_ARRAYS[type(op)], [one, other], {})
     return found, Leaf(found.dtype, joined_weak(*map(_one, (one, other))))
@@ -65,7 +65,7 @@ def _one(values: Tensor) -> Tensor:
     return Tensor((), values.dtype, values.element, values.weak)
 
 
-def _numbers(run: Context, values: Any, like: Any) -> Tensor:
+def _numbers(run: Context, values: Any, like: object) -> Tensor:
     """The elements of a set as an array, with the type of Python that they have."""
     tracer = run.tracer
     if isinstance(values, RunList):

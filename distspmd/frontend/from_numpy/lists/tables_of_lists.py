@@ -34,20 +34,20 @@ class RowMethod:
 CHANGING = frozenset(["append", "extend"])
 
 
-def made_of(run: Context, site: Any, values: Sequence[Any]) -> Any:
+def made_of(run: Context, site: object, values: Sequence[Any]) -> Any:
     """A table of lists that are empty yet; None for other values."""
     if not values or any(_has_elements(v) for v in values):
         return None
     return RunTable(len(values), lists.made_of(run, site, list, []))
 
 
-def _has_elements(value: Any) -> bool:
+def _has_elements(value: object) -> bool:
     if isinstance(value, RunList):
         return value.kind is not list or value.first_count != 0
     return type(value) is not list or len(value) > 0
 
 
-def read(run: Context, table: RunTable, items: Any) -> RunList:
+def read(run: Context, table: RunTable, items: object) -> RunList:
     """``table[items]``, as it is now."""
     tracer = run.tracer
     if isinstance(items, slice | tuple):

@@ -43,32 +43,32 @@ def apply_to_each(run: Context, label: str, shape: Sequence[Length], call: Call)
         call: reads the function at an index; its result is an array of the last dimensions.
     """
     tracer = run.tracer
-    if tracer.straight is not None:
-        tracer.straight.leave()
+    if tracer.map.straight is not None:
+        tracer.map.straight.leave()
     if tracer.is_decided_by_data(*shape):
         return _apply_to_room(run, label, shape, call)
     names = [tracer.unique("each") for _ in shape]
     parameters = [Parameter(name, 0, n) for name, n in zip(names, shape, strict=True)]
     index = tuple(symbol(name) for name in names)
-    trial, node = Saved.of(run), tracer.node
+    trial, node = Saved(run), tracer.node
     for p in parameters:
-        tracer.bounds[p.name] = (0, subtract(p.end, 1))
-    tracer.parallel.append((len(tracer.own), names))
+        tracer.known.bounds[p.name] = (0, subtract(p.end, 1))
+    tracer.map.parallel.append((len(tracer.map.own), names))
     try:
         try:
             found = _as_elements(run, label, parameters, index, call)
         except NotStraight:
-            tracer.straight = None
+            tracer.map.straight = None
             trial.restore(run)
-            tracer.names |= set(names)
+            tracer.program.names |= set(names)
             for p in parameters:
-                tracer.bounds[p.name] = (0, subtract(p.end, 1))
+                tracer.known.bounds[p.name] = (0, subtract(p.end, 1))
             tracer.node = node
             found = _as_statements(run, label, parameters, index, call)
     finally:
-        tracer.parallel.pop()
+        tracer.map.parallel.pop()
         for name in names:
-            del tracer.bounds[name]
+            del tracer.known.bounds[name]
     return found
 
 
@@ -78,7 +78,9 @@ def _apply_to_room(run: Context, label: str, shape: Sequence[Length], call: Call
     room = [tracer.capacity(n) for n in shape]
 
     def call_inside(index: tuple[sympy.Symbol, ...]) -> Any:
-        return call(tuple(kept_in(i, n, tracer.bounds) for i, n in zip(index, shape, strict=True)))
+        return call(
+            tuple(kept_in(i, n, tracer.known.bounds) for i, n in zip(index, shape, strict=True))
+        )
 
     def cut(whole: View) -> View:
         lengths = (*shape, *whole.shape[len(shape) :])
@@ -94,7 +96,7 @@ def _as_elements(
     """One kernel."""
     tracer = run.tracer
     straight = Straight(run, parameters, Places(tracer, parameters))
-    tracer.straight = straight
+    tracer.map.straight = straight
     try:
         value = call(index)
         many = value if isinstance(value, tuple) else (value,)
@@ -102,7 +104,7 @@ def _as_elements(
         if straight.written or any(t.ndim for t in tensors):
             straight.leave()
     finally:
-        tracer.straight = None
+        tracer.map.straight = None
     straight.places.add_statements()
     shape = [p.end for p in parameters]
     results = [tracer.container(tracer.target or label, shape, t.dtype) for t in tensors]
@@ -121,23 +123,23 @@ def _as_statements(
     tracer = run.tracer
     body = Block()
     found: list[View] = []
-    tracer.own.append(set())
+    tracer.map.own.append(set())
     target, tracer.target = tracer.target, None
     try:
         with tracer.within(body):
             value = call(index)
             many = value if isinstance(value, tuple) else (value,)
             for tensor in [tracer.tensor(v) for v in many]:
-                own = tracer.own.pop()
+                own = tracer.map.own.pop()
                 shape = (*(p.end for p in parameters), *tensor.shape)
                 result = tracer.container(target or label, shape, tensor.dtype)
-                tracer.own.append(own)
+                tracer.map.own.append(own)
                 inner = tuple(axis(d) for d in range(tensor.ndim))
                 tracer.assign(make_view(result, tensor.shape, (*index, *inner)), tensor)
                 found.append(view_of(result))
     finally:
         tracer.target = target
-        own = tracer.own.pop()
+        own = tracer.map.own.pop()
     tracer.add(Scope(label, tuple(parameters), body, frozenset(own)))
     return tuple(found) if isinstance(value, tuple) else found[0]
 
@@ -148,23 +150,25 @@ def _as_statements(
 @function(np.vectorize)
 def _vectorize(
     run: Context,
-    pyfunc: Any,
-    otypes: Any = None,
-    doc: Any = None,
-    excluded: Any = None,
+    pyfunc: object,
+    otypes: object = None,
+    doc: object = None,
+    excluded: object = None,
     cache: bool = False,
-    signature: Any = None,
+    signature: object = None,
 ) -> Any:
     return functools.partial(_call_vectorized, pyfunc, otypes, excluded, signature)
 
 
 @function(np.frompyfunc)
-def _frompyfunc(run: Context, func: Any, /, nin: int, nout: int, *, identity: Any = None) -> Any:
+def _frompyfunc(
+    run: Context, func: object, /, nin: int, nout: int, *, identity: object = None
+) -> Any:
     """The same, whose arrays have numbers, where NumPy's have objects."""
     return functools.partial(_call_vectorized, func, None, None, None)
 
 
-def _call_vectorized(pyfunc: Any, otypes: Any, excluded: Any, signature: Any) -> None:
+def _call_vectorized(pyfunc: object, otypes: object, excluded: object, signature: object) -> None:
     """What calls of vectorized functions are called by: a name in the table of functions."""
 
 
@@ -231,7 +235,7 @@ def _extents_of_core(run: Context, signature: Any, names: Sequence[Any]) -> dict
 
 @function(np.apply_along_axis)
 def _apply_along_axis(
-    run: Context, func1d: Any, axis: Any, arr: Any, *arguments: Any, **named: Any
+    run: Context, func1d: object, axis: object, arr: object, *arguments: object, **named: object
 ) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(arr)

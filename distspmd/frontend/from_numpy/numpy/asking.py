@@ -64,7 +64,7 @@ _MOST_PICKLED = 1000
 
 
 @function(OTHERWISE)
-def _ask_for(run: Context, called: Any, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
+def _ask_for(run: Context, called: object, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
     """What a function of a library gives of arrays of the run.
 
     Raises:
@@ -95,7 +95,7 @@ class Question:
 
     # -- arguments ------------------------------------------------------------------------------
 
-    def tree(self, value: Any) -> Any:
+    def tree(self, value: object) -> Any:
         """What stands for a value."""
         run = self.run
         if isinstance(value, Held):
@@ -140,7 +140,7 @@ class Question:
 
     # -- the answer -----------------------------------------------------------------------------
 
-    def ask(self, tree: Any) -> Any:
+    def ask(self, tree: object) -> Any:
         """What the library answers; an object that is neither number nor array is held."""
         tracer = self.run.tracer
         try:
@@ -153,7 +153,7 @@ class Question:
         found = iter([self._opened(tree, each) for each in every])
         return self._rebuilt(form.example, found, tree)
 
-    def _opened(self, tree: Any, found: Tensor) -> Tensor:
+    def _opened(self, tree: object, found: Tensor) -> Tensor:
         """An answer: of a function that SciPy lets the values decide, real or complex."""
         if _name_of(tree) not in REAL_OR_COMPLEX or found.dtype.kind != "c":
             return found
@@ -188,7 +188,7 @@ class Question:
                 )
             ) from problem
 
-    def _answered(self, tree: Any, form: Form) -> list[Tensor]:
+    def _answered(self, tree: object, form: Form) -> list[Tensor]:
         if not any(f.attempts for f in self.run.tracer.frames):
             kind_of = lambda made: type(_probed(self, made))  # noqa: E731
             terms = terms_by_signature(self.run, tree, self.data, form, kind_of)
@@ -219,7 +219,7 @@ class Question:
         known: Tensor = tensor
         return replace(known, weak=leaf.weak) if leaf.weak is not None else known
 
-    def _rebuilt(self, example: Any, found: Any, tree: Any) -> Any:
+    def _rebuilt(self, example: object, found: Any, tree: object) -> Any:
         """What an answer is in the program: with arrays and numbers where the example has some."""
         if isinstance(example, np.ndarray) and example.dtype.kind in "biufc":
             return next(found)
@@ -246,7 +246,7 @@ class Question:
             return parts
         return _recorded(self.run, list(parts), list(parts.values()))
 
-    def _as_tuple(self, example: Any, parts: list[Any], found: Any, tree: Any) -> Any:
+    def _as_tuple(self, example: Any, parts: list[Any], found: object, tree: object) -> Any:
         if type(example) in (tuple, list):
             return type(example)(parts)
         extra = {
@@ -273,7 +273,7 @@ def _known(tracer: Any, tensor: Tensor) -> Any:
     element = tensor.element(tuple(axis(d) for d in range(tensor.ndim)))
     if not isinstance(element, Load) or not all(isinstance(n, int) for n in tensor.shape):
         return None
-    found = tracer.tables.get(element.array, element.array.example)
+    found = tracer.known.tables.get(element.array, element.array.example)
     fits = found is not None and found.size == math.prod(tensor.shape)
     return found.reshape(tensor.shape) if fits and _covers(tensor, element) else None
 
@@ -292,7 +292,7 @@ def _tuple_class(name: str, fields: tuple[str, ...], extra: tuple[str, ...]) -> 
     if not extra:
         return base
 
-    def make(kind: Any, *given: Any, **more: Any) -> Any:
+    def make(kind: object, *given: object, **more: object) -> Any:
         found = base.__new__(kind, *given)
         found.__dict__.update(more)
         return found
@@ -307,11 +307,11 @@ def _is_line(values: Sequence[Any]) -> bool:
     )
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, Tensor) and not value.ndim
 
 
-def _path_of(called: Any) -> Any:
+def _path_of(called: object) -> Any:
     """The question for a function, by where it is; None for one that is found otherwise."""
     module = str(getattr(called, "__module__", "") or "")
     name = str(getattr(called, "__qualname__", "") or getattr(called, "__name__", ""))
@@ -326,7 +326,7 @@ def _path_of(called: Any) -> Any:
     return {"import": f"{module}:{name}"} if found is called else None
 
 
-def _shifted(tree: Any, by: int) -> Any:
+def _shifted(tree: object, by: int) -> Any:
     """A question whose arrays have other numbers."""
     if isinstance(tree, dict):
         if isinstance(tree.get("value"), int):
@@ -335,7 +335,7 @@ def _shifted(tree: Any, by: int) -> Any:
     return [_shifted(part, by) for part in tree] if isinstance(tree, list) else tree
 
 
-def _name_of(tree: Any) -> str:
+def _name_of(tree: object) -> str:
     """What a question is called: the function, or the class and what is asked of it."""
     if not isinstance(tree, dict):
         return "answer"
@@ -376,7 +376,7 @@ def _attribute_of(run: Context, held: Held, name: str) -> Any:
 _NOTHING = object()
 
 
-def _probed(question: Question, tree: Any) -> Any:
+def _probed(question: Question, tree: object) -> Any:
     try:
         return question._form(tree).example
     except Refusal:
@@ -410,7 +410,7 @@ def _result_of(run: Context, held: Held, given: Sequence[Any], named: Mapping[st
 
 
 @function(of_held.operated)
-def _operated(run: Context, name: str, *operands: Any) -> Any:
+def _operated(run: Context, name: str, *operands: object) -> Any:
     question = Question(run)
     return question.ask({"operator": [name, *(question.tree(v) for v in operands)]})
 
@@ -430,13 +430,13 @@ REAL_OR_COMPLEX = frozenset(["sqrtm", "logm", "fractional_matrix_power", "signm"
 # -- lengths that the run decides -----------------------------------------------------------------
 
 
-def _size(operands: Sequence[Operand], tree: Any) -> Length:
+def _size(operands: Sequence[Operand], tree: object) -> Length:
     found: Length = size_of(operands[0].shape)
     return found
 
 
 def _of_hull(more: int) -> Any:
-    def most(operands: Sequence[Operand], tree: Any) -> Any:
+    def most(operands: Sequence[Operand], tree: object) -> Any:
         n, d = operands[0].shape
         return multiply(2, functools.reduce(multiply, [n] * max(1, (int(d) + more) // 2)))
 
@@ -450,7 +450,7 @@ def _of_spline(operands: Sequence[Operand], tree: Any) -> Length | None:
     return add(_size(operands, tree), 12) if is_smoothed else None
 
 
-def _pairs(operands: Sequence[Operand], tree: Any) -> Length:
+def _pairs(operands: Sequence[Operand], tree: object) -> Length:
     n = operands[0].shape[0]
     return floor_divide(multiply(n, n), 2)
 

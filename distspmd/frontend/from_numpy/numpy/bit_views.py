@@ -158,7 +158,7 @@ def _joined(tensor: Tensor, kind: DType, count: int, whole: Any) -> Tensor:
     return Tensor(shape, kind, lambda index: whole([p.element(index) for p in parts]))
 
 
-def _byteswap(run: Context, array: Any, inplace: bool = False) -> Tensor:
+def _byteswap(run: Context, array: object, inplace: bool = False) -> Tensor:
     """Elements whose bytes stand in the other order."""
     tracer = run.tracer
     tensor = tracer.tensor(array)

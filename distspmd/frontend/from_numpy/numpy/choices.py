@@ -21,7 +21,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import same
 
 
 @function(np.where)
-def _where(run: Context, condition: Any, *values: Any) -> Any:
+def _where(run: Context, condition: object, *values: object) -> Any:
     if not values:
         return true_indices(run.tracer, run.tracer.tensor(condition))
     one, other = (run.tracer.tensor(v) for v in values)
@@ -42,7 +42,12 @@ def _select(run: Context, conditions: Any, values: Any, default: Any = 0) -> Any
 
 @function(np.clip)
 def _clip(
-    run: Context, value: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **options: Any
+    run: Context,
+    value: object,
+    a_min: object = None,
+    a_max: object = None,
+    out: object = None,
+    **options: object,
 ) -> Any:
     low, high = options.get("min", a_min), options.get("max", a_max)
     found = value
@@ -55,10 +60,10 @@ def _clip(
 
 def _method_clip(
     run: Context,
-    base: Any,
-    min: Any = None,
-    max: Any = None,
-    out: Any = None,
+    base: object,
+    min: object = None,
+    max: object = None,
+    out: object = None,
 ) -> Any:
     return _clip(run, base, min, max, out)
 
@@ -67,7 +72,7 @@ METHODS["clip"] = _method_clip
 
 
 @function(np.round, np.around, method="round")
-def _round(run: Context, value: Any, decimals: Any = 0, out: Any = None) -> Any:
+def _round(run: Context, value: Any, decimals: Any = 0, out: object = None) -> Any:
     tracer = run.tracer
     tensor = of_numpy(tracer.tensor(value))
     if tensor.dtype.kind == "b":
@@ -93,11 +98,11 @@ def _round(run: Context, value: Any, decimals: Any = 0, out: Any = None) -> Any:
 @function(np.nan_to_num)
 def _nan_to_num(
     run: Context,
-    value: Any,
+    value: object,
     copy: bool = True,
-    nan: Any = 0.0,
-    posinf: Any = None,
-    neginf: Any = None,
+    nan: object = 0.0,
+    posinf: object = None,
+    neginf: object = None,
 ) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
@@ -125,7 +130,12 @@ def _nan_to_num(
 
 @function(np.isclose)
 def _isclose(
-    run: Context, a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
+    run: Context,
+    a: object,
+    b: object,
+    rtol: object = 1e-5,
+    atol: object = 1e-8,
+    equal_nan: bool = False,
 ) -> Any:
     tracer = run.tracer
     gap = combine(tracer, np.absolute, [combine(tracer, np.subtract, [a, b])])
@@ -149,12 +159,12 @@ def _isclose(
 
 
 @function(np.allclose)
-def _allclose(run: Context, a: Any, b: Any, *rest: Any, **options: Any) -> Any:
+def _allclose(run: Context, a: object, b: object, *rest: object, **options: object) -> Any:
     return run.call(all, [_isclose(run, a, b, *rest, **options)], {})
 
 
 @function(np.array_equal)
-def _array_equal(run: Context, a: Any, b: Any, equal_nan: bool = False) -> Any:
+def _array_equal(run: Context, a: object, b: object, equal_nan: bool = False) -> Any:
     if a is None or b is None:
         return a is b
     if equal_nan:

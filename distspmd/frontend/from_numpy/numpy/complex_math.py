@@ -29,7 +29,7 @@ def _add(name: str, called: Callable[..., Any]) -> None:
     """Add a function, of which NumPy computes the values that are known at run time only."""
     known = getattr(cmath, name)
 
-    def handler(run: Context, *given: Any) -> Any:
+    def handler(run: Context, *given: object) -> Any:
         if not any(isinstance(value, Tensor | sympy.Basic) for value in given):
             try:
                 return known(*given)
@@ -43,14 +43,14 @@ def _add(name: str, called: Callable[..., Any]) -> None:
     FUNCTIONS[known] = handler
 
 
-def _complex(run: Context, value: Any) -> Tensor:
+def _complex(run: Context, value: object) -> Tensor:
     given = one_number(run.tracer, run.tracer.tensor(value))
     found: Tensor = converted(run.tracer, given, complex)
     return found
 
 
 def _of_ufunc(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
-    def call(run: Context, z: Any) -> Any:
+    def call(run: Context, z: object) -> Any:
         given = _complex(run, z)
         if name.startswith("log"):
             is_zero = run.call(np.equal, [given, 0], {})
@@ -63,22 +63,22 @@ def _of_ufunc(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
 _LOG = _of_ufunc("log", np.log)
 
 
-def _log(run: Context, z: Any, base: Any = None) -> Any:
+def _log(run: Context, z: object, base: object = None) -> Any:
     found = _LOG(run, z)
     return found if base is None else run.call(np.divide, [found, _LOG(run, base)], {})
 
 
-def _phase(run: Context, z: Any) -> Any:
+def _phase(run: Context, z: object) -> Any:
     given = _complex(run, z)
     return run.call(np.arctan2, [apply_imag(given), apply_real(given)], {})
 
 
-def _polar(run: Context, z: Any) -> Any:
+def _polar(run: Context, z: object) -> Any:
     size = run.call(abs, [_complex(run, z)], {})
     return size, run.call(cmath.phase, [z], {})
 
 
-def _rect(run: Context, r: Any, phi: Any) -> Any:
+def _rect(run: Context, r: object, phi: object) -> Any:
     parts = [run.call(each, [phi], {}) for each in (np.cos, np.sin)]
     real, imaginary = (run.call(np.multiply, [r, part], {}) for part in parts)
     return run.call(np.add, [real, run.call(np.multiply, [imaginary, 1j], {})], {})

@@ -54,7 +54,7 @@ def _begun(
     called: str,
     given: Sequence[Any],
     named: Mapping[str, Any],
-    start: Any,
+    start: object,
     values: Sequence[Any],
     results: Sequence[Any],
     first: Mapping[int, Any],
@@ -105,7 +105,7 @@ def _next_of(run: Context, talk: Talk) -> Any:
 
 
 @function(conversations.replied)
-def _replied(run: Context, talk: Talk, number: int, value: Any) -> Any:
+def _replied(run: Context, talk: Talk, number: int, value: object) -> Any:
     tensor = run.tracer.tensor(value)
     shape = talk.values[number]
     if tuple(tensor.shape) != shape and size_of(tensor.shape) != size_of(shape):

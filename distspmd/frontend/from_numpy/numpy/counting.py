@@ -26,7 +26,7 @@ LARGEST_TABLE = 1025
 
 
 def count_into(
-    run: Context, places: Tensor, length: Any, weights: Tensor | None, dtype: Any
+    run: Context, places: Tensor, length: object, weights: Tensor | None, dtype: Any
 ) -> Tensor:
     """How many elements have each place below a length, or the sum of their weights.
 
@@ -47,7 +47,7 @@ def count_into(
     return indexing.read(tracer, base, slice(0, length))
 
 
-def _vector(run: Context, value: Any) -> Tensor:
+def _vector(run: Context, value: object) -> Tensor:
     tensor: Tensor = run.tracer.tensor(value)
     return flat(run.tracer, tensor) if tensor.ndim else reshape(run.tracer, tensor, [1])
 
@@ -73,7 +73,12 @@ def _ends(run: Context, values: Tensor, limits: Any) -> tuple[Any, Any]:
 
 
 def edges_of(
-    run: Context, values: Tensor, bins: Any, limits: Any, dtype: Any = None, weights: Any = None
+    run: Context,
+    values: Tensor,
+    bins: object,
+    limits: Any,
+    dtype: Any = None,
+    weights: object = None,
 ) -> Tensor:
     """The edges of bins: those that are given, or of as many equal ones."""
     tracer = run.tracer
@@ -121,7 +126,7 @@ RULES = ("auto", "doane", "fd", "rice", "scott", "sqrt", "sturges")
 """Names of rules that estimate a number of bins; NumPy's "stone" tries many numbers."""
 
 
-def _estimated(run: Context, values: Tensor, rule: str, limits: Any) -> Any:
+def _estimated(run: Context, values: Tensor, rule: str, limits: object) -> Any:
     """The number of bins that the run finds by a rule."""
     if rule not in RULES:
         run.tracer.refuse(f"np.histogram(bins={rule!r}): the rules are {', '.join(RULES)}")
@@ -148,7 +153,7 @@ def _places(run: Context, values: Tensor, edges: Tensor) -> Tensor:
 
 @function(np.histogram_bin_edges)
 def _histogram_bin_edges(
-    run: Context, a: Any, bins: Any = 10, range: Any = None, weights: Any = None
+    run: Context, a: object, bins: object = 10, range: object = None, weights: object = None
 ) -> Tensor:
     return edges_of(run, _vector(run, a), bins, range, weights=weights)
 
@@ -156,11 +161,11 @@ def _histogram_bin_edges(
 @function(np.histogram)
 def _histogram(
     run: Context,
-    a: Any,
-    bins: Any = 10,
-    range: Any = None,
-    density: Any = None,
-    weights: Any = None,
+    a: object,
+    bins: object = 10,
+    range: object = None,
+    density: object = None,
+    weights: object = None,
 ) -> tuple[Tensor, Tensor]:
     values: Tensor = run.tracer.stored(_vector(run, a))
     if values.dtype.kind == "b":
@@ -192,11 +197,11 @@ def _density(run: Context, counts: Tensor, edges: Sequence[Tensor]) -> Tensor:
 @function(np.histogramdd)
 def _histogramdd(
     run: Context,
-    sample: Any,
-    bins: Any = 10,
-    range: Any = None,
-    density: Any = None,
-    weights: Any = None,
+    sample: object,
+    bins: object = 10,
+    range: object = None,
+    density: object = None,
+    weights: object = None,
 ) -> tuple[Tensor, Any]:
     tracer = run.tracer
     if isinstance(sample, list | tuple):
@@ -213,7 +218,12 @@ def _histogramdd(
 
 
 def _of_columns(
-    run: Context, columns: Sequence[Tensor], bins: Any, limits: Any, density: Any, weights: Any
+    run: Context,
+    columns: Sequence[Tensor],
+    bins: Any,
+    limits: Any,
+    density: object,
+    weights: object,
 ) -> tuple[Tensor, Any]:
     tracer = run.tracer
     rank = len(columns)
@@ -249,12 +259,12 @@ def _of_columns(
 @function(np.histogram2d)
 def _histogram2d(
     run: Context,
-    x: Any,
-    y: Any,
-    bins: Any = 10,
-    range: Any = None,
-    density: Any = None,
-    weights: Any = None,
+    x: object,
+    y: object,
+    bins: object = 10,
+    range: object = None,
+    density: object = None,
+    weights: object = None,
 ) -> Any:
     if isinstance(bins, Tensor | np.ndarray) or (isinstance(bins, list | tuple) and len(bins) != 2):
         edges = run.tracer.tensor(bins)
@@ -265,7 +275,7 @@ def _histogram2d(
 
 
 @function(np.bincount)
-def _bincount(run: Context, x: Any, weights: Any = None, minlength: Any = 0) -> Tensor:
+def _bincount(run: Context, x: object, weights: object = None, minlength: object = 0) -> Tensor:
     tracer = run.tracer
     values = tracer.tensor(x)
     if values.ndim != 1:
@@ -302,7 +312,7 @@ def _greatest_and_one(run: Context, values: Tensor) -> Any:
     return length_of_run(run, count, "np.bincount(x)", instead)
 
 
-def _length_of_counts(run: Context, values: Tensor, length: Any) -> Any:
+def _length_of_counts(run: Context, values: Tensor, length: object) -> Any:
     """The length that is given; the program ends where an element reaches it."""
     tracer = run.tracer
     most = {"b": 2, "u": 2 ** (8 * values.dtype.itemsize)}.get(values.dtype.kind)

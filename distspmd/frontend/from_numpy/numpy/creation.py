@@ -25,7 +25,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import add, ceil_divide, is_at_le
 FLOAT64 = np.dtype(np.float64)
 
 
-def shape_of(run: Context, shape: Any) -> tuple[Any, ...]:
+def shape_of(run: Context, shape: object) -> tuple[Any, ...]:
     """A shape that is given."""
     tracer = run.tracer
     if isinstance(shape, tuple | list):
@@ -56,7 +56,7 @@ def dtype_of(run: Context, dtype: Any, default: Any = np.float64) -> np.dtype[An
     return kind
 
 
-def filled(run: Context, shape: Any, value: Any, dtype: np.dtype[Any]) -> Tensor:
+def filled(run: Context, shape: object, value: object, dtype: np.dtype[Any]) -> Tensor:
     """An array of one number."""
     tensor = converted(run.tracer, value, dtype)
     extents = shape_of(run, shape)
@@ -65,17 +65,23 @@ def filled(run: Context, shape: Any, value: Any, dtype: np.dtype[Any]) -> Tensor
 
 
 @function(np.zeros)
-def _zeros(run: Context, shape: Any, dtype: Any = None, order: Any = "C", **_: Any) -> Tensor:
+def _zeros(
+    run: Context, shape: object, dtype: object = None, order: object = "C", **_: object
+) -> Tensor:
     return filled(run, shape, 0, dtype_of(run, dtype))
 
 
 @function(np.ones)
-def _ones(run: Context, shape: Any, dtype: Any = None, order: Any = "C", **_: Any) -> Tensor:
+def _ones(
+    run: Context, shape: object, dtype: object = None, order: object = "C", **_: object
+) -> Tensor:
     return filled(run, shape, 1, dtype_of(run, dtype))
 
 
 @function(np.empty)
-def _empty(run: Context, shape: Any, dtype: Any = None, order: Any = "C", **_: Any) -> Tensor:
+def _empty(
+    run: Context, shape: object, dtype: object = None, order: object = "C", **_: object
+) -> Tensor:
     """A container: what is read of it before it is written is not defined in NumPy either."""
     known: Tensor = run.tracer.empty(
         run.tracer.target or "empty", shape_of(run, shape), dtype_of(run, dtype)
@@ -84,7 +90,9 @@ def _empty(run: Context, shape: Any, dtype: Any = None, order: Any = "C", **_: A
 
 
 @function(np.ndarray)
-def _ndarray(run: Context, shape: Any, dtype: Any = float, *others: Any, **named: Any) -> Tensor:
+def _ndarray(
+    run: Context, shape: object, dtype: object = float, *others: object, **named: object
+) -> Tensor:
     if others or named.keys() - {"order"}:
         run.tracer.refuse("np.ndarray on the memory of something else; write a slice of an array")
     known: Tensor = _empty(run, shape, dtype)
@@ -92,14 +100,21 @@ def _ndarray(run: Context, shape: Any, dtype: Any = float, *others: Any, **named
 
 
 @function(np.full)
-def _full(run: Context, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> Tensor:
+def _full(
+    run: Context, shape: object, fill_value: object, dtype: object = None, order: object = "C"
+) -> Tensor:
     tensor = run.tracer.tensor(fill_value)
     return filled(run, shape, tensor, dtype_of(run, dtype, tensor.dtype))
 
 
-def _like(value: Any) -> Any:
+def _like(value: object) -> Any:
     def make(
-        run: Context, like: Any, *rest: Any, dtype: Any = None, shape: Any = None, **_: Any
+        run: Context,
+        like: object,
+        *rest: object,
+        dtype: object = None,
+        shape: object = None,
+        **_: object,
     ) -> Tensor:
         tensor = run.tracer.tensor(like)
         number_ = rest[0] if value is None else value
@@ -117,7 +132,12 @@ function(np.ones_like)(_like(1))
 
 @function(np.full_like)
 def _full_like(
-    run: Context, like: Any, fill_value: Any, dtype: Any = None, shape: Any = None, **_: Any
+    run: Context,
+    like: object,
+    fill_value: object,
+    dtype: object = None,
+    shape: object = None,
+    **_: object,
 ) -> Tensor:
     tensor = run.tracer.tensor(like)
     kind = dtype_of(run, dtype, tensor.dtype)
@@ -126,14 +146,19 @@ def _full_like(
 
 @function(np.array)
 def _array(
-    run: Context, value: Any, dtype: Any = None, copy: Any = True, ndmin: int = 0, **_: Any
+    run: Context,
+    value: object,
+    dtype: object = None,
+    copy: object = True,
+    ndmin: int = 0,
+    **_: object,
 ) -> Any:
     found = _of_no_dimensions(_stored_array(run, value, dtype))
     missing = ndmin - found.ndim
     return found if missing <= 0 else run.call(np.expand_dims, [found, tuple(range(missing))], {})
 
 
-def _stored_array(run: Context, value: Any, dtype: Any) -> Any:
+def _stored_array(run: Context, value: object, dtype: object) -> Any:
     kind = None if dtype is None else dtype_of(run, dtype)
     if not has_data(value) and not isinstance(value, np.ndarray):
         try:
@@ -150,7 +175,7 @@ def _stored_array(run: Context, value: Any, dtype: Any) -> Any:
 
 
 @function(np.asarray, np.asanyarray)
-def _as_array(run: Context, value: Any, dtype: Any = None, **_: Any) -> Any:
+def _as_array(run: Context, value: object, dtype: object = None, **_: object) -> Any:
     tensor = run.tracer.tensor(value)
     if tensor.weak is not None:  # a number of Python becomes an array of no dimensions
         return _of_no_dimensions(_stored_array(run, value, dtype))
@@ -167,7 +192,9 @@ def _of_no_dimensions(tensor: Any) -> Any:
 
 
 @function(np.fromiter)
-def _from_iterator(run: Context, iter: Any, dtype: Any, count: Any = -1, **_: Any) -> Any:
+def _from_iterator(
+    run: Context, iter: object, dtype: object, count: object = -1, **_: object
+) -> Any:
     """The values that an iterator gives, of which a number of them may be asked for."""
     tracer = run.tracer
     kind = dtype_of(run, dtype)
@@ -189,13 +216,15 @@ def _from_iterator(run: Context, iter: Any, dtype: Any, count: Any = -1, **_: An
 
 
 @function(np.copy, method="copy")
-def _copy(run: Context, value: Any, order: Any = "C", **_: Any) -> Any:
+def _copy(run: Context, value: object, order: object = "C", **_: object) -> Any:
     tensor = run.tracer.tensor(value)
     return run.tracer.stored_anew(Tensor(tensor.shape, tensor.dtype, tensor.element))
 
 
 @function(np.eye)
-def _eye(run: Context, n: Any, m: Any = None, k: Any = 0, dtype: Any = None, **_: Any) -> Tensor:
+def _eye(
+    run: Context, n: object, m: object = None, k: object = 0, dtype: object = None, **_: object
+) -> Tensor:
     n = run.tracer.as_whole(n)
     m = n if m is None else run.tracer.as_whole(m)
     k = run.tracer.as_whole(k)
@@ -210,12 +239,12 @@ def _eye(run: Context, n: Any, m: Any = None, k: Any = 0, dtype: Any = None, **_
 
 
 @function(np.identity)
-def _identity(run: Context, n: Any, dtype: Any = None, **_: Any) -> Tensor:
+def _identity(run: Context, n: object, dtype: object = None, **_: object) -> Tensor:
     known: Tensor = _eye(run, n, dtype=dtype)
     return known
 
 
-def _shifted(index: Index, by: Any) -> Expression:
+def _shifted(index: Index, by: object) -> Expression:
     if isinstance(index, int | sympy.Basic):
         return index_expression(add(index, by))
     return apply("add", index, index_expression(by))
@@ -229,7 +258,7 @@ def _arange(
     stop: Any = None,
     step: Any = None,
     dtype: Any = None,
-    **_: Any,
+    **_: object,
 ) -> Any:
     if len(ends) == 4:
         *ends, dtype = ends  # type: ignore[assignment]
@@ -250,7 +279,7 @@ def _arange(
             if not (isinstance(by, int) and by < 0)
             else (ceil_divide(subtract(low, high), -by))
         )
-        if tracer.is_decided_by_data(count) and not is_at_least(count, 0, tracer.bounds):
+        if tracer.is_decided_by_data(count) and not is_at_least(count, 0, tracer.known.bounds):
             count = sympy.Max(0, count)  # of ends in the other order there are none
         return _affine(run, count, low, by, dtype_of(run, dtype, np.int64))
     if not run.fixes_numbers or tracer.inner:
@@ -262,7 +291,9 @@ def _arange(
     return _range_of_reals(run, first, stop, step, dtype)
 
 
-def _range_of_reals(run: Context, first: Any, stop: Any, step: Any, dtype: Any) -> Tensor:
+def _range_of_reals(
+    run: Context, first: object, stop: object, step: object, dtype: object
+) -> Tensor:
     """A range of as many numbers as the run decides."""
     from distspmd.frontend.from_numpy.numpy.unknown_lengths import length_of_run
 
@@ -277,7 +308,7 @@ def _range_of_reals(run: Context, first: Any, stop: Any, step: Any, dtype: Any) 
     return _linear(run, length, one, second, dtype_of(run, dtype, kind))
 
 
-def _ends(given: Sequence[Any], start: Any, stop: Any, step: Any) -> tuple[Any, Any, Any]:
+def _ends(given: Sequence[Any], start: object, stop: object, step: object) -> tuple[Any, Any, Any]:
     """The first value, the end and the step of a range, as ``np.arange`` reads its arguments."""
     first: Any = 0 if start is None else start
     if len(given) == 1 and stop is None:
@@ -290,17 +321,19 @@ def _ends(given: Sequence[Any], start: Any, stop: Any, step: Any) -> tuple[Any, 
     return first, stop, 1 if step is None else step
 
 
-def _is_static(value: Any) -> bool:
+def _is_static(value: object) -> bool:
     return isinstance(value, int | float | np.generic) and not isinstance(value, complex)
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: object) -> bool:
     if isinstance(value, Tensor):
         return value.ndim == 0 and value.dtype.kind in "iu"
     return isinstance(value, int | np.integer | sympy.Basic)
 
 
-def _affine(run: Context, count: Any, first: Any, step: Any, dtype: np.dtype[Any]) -> Tensor:
+def _affine(
+    run: Context, count: object, first: object, step: object, dtype: np.dtype[Any]
+) -> Tensor:
     from distspmd.frontend.tensor_ir.whole_numbers import multiply
 
     def element(index: tuple[Index, ...]) -> Expression:
@@ -319,7 +352,9 @@ def _affine(run: Context, count: Any, first: Any, step: Any, dtype: np.dtype[Any
     return known
 
 
-def _linear(run: Context, count: Any, first: Any, step: Any, dtype: np.dtype[Any]) -> Tensor:
+def _linear(
+    run: Context, count: object, first: object, step: object, dtype: np.dtype[Any]
+) -> Tensor:
     one, two = (run.tracer.tensor(v) for v in (first, step))
 
     def element(index: tuple[Index, ...]) -> Expression:
@@ -340,7 +375,7 @@ def _linspace(
     endpoint: bool = True,
     retstep: bool = False,
     dtype: Any = None,
-    axis: Any = 0,
+    axis: object = 0,
 ) -> Any:
     tracer = run.tracer
     count = tracer.as_whole(num, "the number of points")

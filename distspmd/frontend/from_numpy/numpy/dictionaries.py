@@ -16,18 +16,18 @@ from distspmd.frontend.from_numpy.reader.ranges import static_values
 
 
 @function(builtins.dict)
-def _dict(run: Context, values: Any = (), **named: Any) -> Any:
+def _dict(run: Context, values: object = (), **named: object) -> Any:
     return _made(run, dict, values, named)
 
 
 @function(OrderedDict)
-def _ordered(run: Context, values: Any = (), **named: Any) -> Any:
+def _ordered(run: Context, values: object = (), **named: object) -> Any:
     made = _made(run, dict, values, named)
     return made if isinstance(made, RunDict) else OrderedDict(made)
 
 
 @function(defaultdict)
-def _defaultdict(run: Context, factory: Any = None, values: Any = (), **named: Any) -> Any:
+def _defaultdict(run: Context, factory: object = None, values: object = (), **named: object) -> Any:
     if factory is not None and not isinstance(factory, type):
         factory = functools.partial(run.call, factory, [], {})
     made = _made(run, defaultdict, values, named)
@@ -38,7 +38,7 @@ def _defaultdict(run: Context, factory: Any = None, values: Any = (), **named: A
 
 
 @function(Counter)
-def _counter(run: Context, values: Any = (), **named: Any) -> Any:
+def _counter(run: Context, values: object = (), **named: object) -> Any:
     if isinstance(values, RunDict):
         run.tracer.refuse("a Counter of a dictionary whose keys the run decides; write a loop")
     if isinstance(values, dict | str):
@@ -48,7 +48,7 @@ def _counter(run: Context, values: Any = (), **named: Any) -> Any:
     return Counter(list(static_values(run, values)), **named)
 
 
-def _made(run: Context, kind: type, values: Any, named: dict[str, Any]) -> Any:
+def _made(run: Context, kind: type, values: object, named: dict[str, Any]) -> Any:
     """A dictionary of another one, or of pairs, and of named values."""
     site = site_of(run.tracer, run.tracer.node)
     if isinstance(values, RunList) and not isinstance(values, RunDict):

@@ -21,7 +21,7 @@ from distspmd.frontend.from_numpy.numpy.registry import function
 
 
 @function(np.diff)
-def _diff(run: Context, value: Any, n: Any = 1, axis: Any = -1, **options: Any) -> Any:
+def _diff(run: Context, value: object, n: Any = 1, axis: object = -1, **options: object) -> Any:
     tracer = run.tracer
     found = tracer.tensor(value)
     d = normal_axis(tracer, axis, found.ndim)
@@ -43,7 +43,7 @@ def _diff(run: Context, value: Any, n: Any = 1, axis: Any = -1, **options: Any) 
 
 
 @function(np.ediff1d)
-def _ediff1d(run: Context, value: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+def _ediff1d(run: Context, value: object, to_end: object = None, to_begin: object = None) -> Any:
     if to_end is not None or to_begin is not None:
         return run.call(rarer_forms.ediff1d, [value, to_end, to_begin], {})
     return _diff(run, reshape(run.tracer, run.tracer.tensor(value), [-1]))
@@ -51,7 +51,7 @@ def _ediff1d(run: Context, value: Any, to_end: Any = None, to_begin: Any = None)
 
 @function(np.gradient)
 def _gradient(
-    run: Context, value: Any, *spacing: Any, axis: Any = None, edge_order: int = 1
+    run: Context, value: object, *spacing: object, axis: object = None, edge_order: int = 1
 ) -> Any:
     tracer = run.tracer
     tensor: Tensor = tracer.stored(tracer.tensor(value))
@@ -79,7 +79,7 @@ def _gradient(
     return found[0] if len(found) == 1 else tuple(found)
 
 
-def _gradient_with_weights(run: Context, tensor: Tensor, d: int, step: Any, order: int) -> Any:
+def _gradient_with_weights(run: Context, tensor: Tensor, d: int, step: object, order: int) -> Any:
     """A gradient between points of any distances, or with parabolas at the ends."""
     tracer = run.tracer
     steps = tracer.tensor(step)
@@ -90,12 +90,12 @@ def _gradient_with_weights(run: Context, tensor: Tensor, d: int, step: Any, orde
     shape = [1] * tensor.ndim
     shape[d] = -1
 
-    def gaps(*ends: Any) -> Any:
+    def gaps(*ends: object) -> Any:
         if not steps.ndim:
             return steps
         return reshape(tracer, tracer.stored(indexing.read(tracer, steps, slice(*ends))), shape)
 
-    def along(*ends: Any) -> Any:
+    def along(*ends: object) -> Any:
         return indexing.read(tracer, tensor, (*(slice(None),) * d, slice(*ends)))
 
     before, after = gaps(None, -1), gaps(1, None)
@@ -114,13 +114,13 @@ def _weighted(run: Context, pairs: Sequence[tuple[Any, Any]]) -> Any:
     return functools.reduce(lambda x, y: combine(run.tracer, np.add, [x, y]), terms)
 
 
-def _over(run: Context, one: Any, *others: Any) -> Any:
+def _over(run: Context, one: object, *others: object) -> Any:
     for other in others:
         one = combine(run.tracer, np.divide, [one, other])
     return one
 
 
-def _middle_slope(run: Context, values: Sequence[Any], h: Any, k: Any) -> Any:
+def _middle_slope(run: Context, values: Sequence[Any], h: object, k: object) -> Any:
     """The slope in the middle of three points, with the distances before and behind it."""
     whole, difference = (combine(run.tracer, u, [k, h]) for u in (np.add, np.subtract))
     minus = combine(run.tracer, np.negative, [k])
@@ -128,7 +128,7 @@ def _middle_slope(run: Context, values: Sequence[Any], h: Any, k: Any) -> Any:
     return _weighted(run, [*zip(weights, values, strict=True)])
 
 
-def _end_slope(run: Context, values: Sequence[Any], h: Any, k: Any) -> Any:
+def _end_slope(run: Context, values: Sequence[Any], h: object, k: object) -> Any:
     """The slope at the first of two or three points."""
     if len(values) == 2:
         return _over(run, combine(run.tracer, np.subtract, [values[1], values[0]]), h)
@@ -139,12 +139,12 @@ def _end_slope(run: Context, values: Sequence[Any], h: Any, k: Any) -> Any:
     return _weighted(run, [*zip(weights, values, strict=True)])
 
 
-def _gradient_along(run: Context, tensor: Tensor, d: int, step: Any) -> Tensor:
+def _gradient_along(run: Context, tensor: Tensor, d: int, step: object) -> Tensor:
     tracer = run.tracer
     target: View = tracer.empty(tracer.target or "gradient", tensor.shape, tensor.dtype)
     lead = (slice(None),) * d
 
-    def part(base: Tensor, *ends: Any) -> Tensor:
+    def part(base: Tensor, *ends: object) -> Tensor:
         return indexing.read(tracer, base, (*lead, slice(*ends)))
 
     for where, up, down, width in (

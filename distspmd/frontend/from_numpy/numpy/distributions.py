@@ -29,7 +29,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import Whole
 
 
 def _drawn(
-    run: Context, rng: Stream, operation: str, size: Any, parameters: Sequence[Any], least: float
+    run: Context, rng: Stream, operation: str, size: object, parameters: Sequence[Any], least: float
 ) -> Tensor:
     """Numbers of an operation, one for each place, of parameters that are checked.
 
@@ -56,7 +56,7 @@ def _drawn(
     return draw_at_places(run, rng, shape, element, FLOAT64)
 
 
-def _check(run: Context, operation: str, value: Any, least: float) -> None:
+def _check(run: Context, operation: str, value: object, least: float) -> None:
     """Let what no distribution has end the program, or be refused."""
     name = operation.removesuffix("_draw").replace("_", " ")
     message = f"a parameter of the {name} distribution is below {least:g}, or NaN"
@@ -68,7 +68,7 @@ def _check(run: Context, operation: str, value: Any, least: float) -> None:
         end_if(run, run.call(np.logical_not, [fine], {}), "ValueError", message)
 
 
-def _whole(run: Context, drawn: Tensor, size: Any) -> Any:
+def _whole(run: Context, drawn: Tensor, size: object) -> Any:
     """Whole numbers; one of Python where NumPy gives one."""
     found = run.tracer.stored_anew(converted(run.tracer, drawn, INT64))
     return as_drawn(found, found.shape, int) if size is None else found
@@ -81,9 +81,9 @@ def _whole(run: Context, drawn: Tensor, size: Any) -> Any:
 def _standard_gamma(
     run: Context,
     rng: Stream,
-    shape: Any,
+    shape: object,
     size: Any = None,
-    dtype: Any = np.float64,
+    dtype: object = np.float64,
     out: Any = None,
 ) -> Any:
     size = out.shape if out is not None and size is None else size
@@ -92,13 +92,15 @@ def _standard_gamma(
 
 
 @stream_method("log_standard_gamma")
-def _log_standard_gamma(run: Context, rng: Stream, shape: Any, size: Any = None) -> Any:
+def _log_standard_gamma(run: Context, rng: Stream, shape: object, size: object = None) -> Any:
     """The logarithm: numbers of small shapes are too small for floating-point numbers."""
     return _drawn(run, rng, "log_gamma_draw", size, [shape], 0.0)
 
 
 @stream_method("gamma")
-def _gamma(run: Context, rng: Stream, shape: Any, scale: Any = 1.0, size: Any = None) -> Any:
+def _gamma(
+    run: Context, rng: Stream, shape: object, scale: object = 1.0, size: object = None
+) -> Any:
     extents = shape_drawn(run, size, shape, scale)
     drawn = _drawn(run, rng, "gamma_draw", extents, [shape], 0.0)
     found = run.tracer.stored_anew(combine(run.tracer, np.multiply, [drawn, scale]))
@@ -106,19 +108,19 @@ def _gamma(run: Context, rng: Stream, shape: Any, scale: Any = 1.0, size: Any = 
 
 
 @stream_method("poisson")
-def _poisson(run: Context, rng: Stream, lam: Any = 1.0, size: Any = None) -> Any:
+def _poisson(run: Context, rng: Stream, lam: object = 1.0, size: object = None) -> Any:
     return _whole(run, _drawn(run, rng, "poisson_draw", size, [lam], 0.0), size)
 
 
 @stream_method("binomial")
-def _binomial(run: Context, rng: Stream, n: Any, p: Any, size: Any = None) -> Any:
+def _binomial(run: Context, rng: Stream, n: object, p: object, size: object = None) -> Any:
     _check(run, "binomial", run.call(np.subtract, [1.0, p], {}), 0.0)
     return _whole(run, _drawn(run, rng, "binomial_draw", size, [n, p], 0.0), size)
 
 
 @stream_method("hypergeometric")
 def _hypergeometric(
-    run: Context, rng: Stream, ngood: Any, nbad: Any, nsample: Any, size: Any = None
+    run: Context, rng: Stream, ngood: object, nbad: object, nsample: object, size: object = None
 ) -> Any:
     left = run.call(np.subtract, [run.call(np.add, [ngood, nbad], {}), nsample], {})
     _check(run, "hypergeometric", left, 0.0)
@@ -127,18 +129,18 @@ def _hypergeometric(
 
 
 @stream_method("zipf")
-def _zipf(run: Context, rng: Stream, a: Any, size: Any = None) -> Any:
+def _zipf(run: Context, rng: Stream, a: object, size: object = None) -> Any:
     return _whole(run, _drawn(run, rng, "zipf_draw", size, [a], float(np.nextafter(1, 2))), size)
 
 
 @stream_method("logseries")
-def _logseries(run: Context, rng: Stream, p: Any, size: Any = None) -> Any:
+def _logseries(run: Context, rng: Stream, p: object, size: object = None) -> Any:
     _check(run, "logarithmic", run.call(np.subtract, [1.0 - 2.0**-53, p], {}), 0.0)
     return _whole(run, _drawn(run, rng, "log_series_draw", size, [p], 0.0), size)
 
 
 @stream_method("vonmises")
-def _vonmises(run: Context, rng: Stream, mu: Any, kappa: Any, size: Any = None) -> Any:
+def _vonmises(run: Context, rng: Stream, mu: object, kappa: object, size: object = None) -> Any:
     tracer, turn = run.tracer, 2 * np.pi
     extents = shape_drawn(run, size, mu, kappa)
     drawn = _drawn(run, rng, "von_mises_draw", extents, [kappa], 0.0)
@@ -155,7 +157,7 @@ def _follows(name: str) -> None:
     python = getattr(distributions, name)
 
     @stream_method(name)
-    def handler(run: Context, rng: Stream, *given: Any, **named: Any) -> Any:
+    def handler(run: Context, rng: Stream, *given: object, **named: object) -> Any:
         return run.call(python, [rng, *given], named)
 
 
@@ -168,7 +170,7 @@ for _name in (
 
 
 @stream_method("spawn")
-def _spawn(run: Context, rng: Stream, n_children: Any) -> list[Stream]:
+def _spawn(run: Context, rng: Stream, n_children: object) -> list[Stream]:
     """Generators with seeds that this one draws."""
     tracer = run.tracer
     count = tracer.as_whole(n_children, "a number of generators")
@@ -183,7 +185,7 @@ def _spawn(run: Context, rng: Stream, n_children: Any) -> list[Stream]:
     return [run.call(np.random.default_rng, [seeds_at(tracer, seeds, k)], {}) for k in range(count)]
 
 
-def seeds_at(tracer: Any, seeds: Tensor, k: Whole) -> Tensor:
+def seeds_at(tracer: object, seeds: Tensor, k: Whole) -> Tensor:
     """One of several numbers."""
     return Tensor((), seeds.dtype, lambda _: seeds.element((k,)))
 

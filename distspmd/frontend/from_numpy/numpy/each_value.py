@@ -45,7 +45,7 @@ def _sorted(run: Context, values: Any, *, key: Any = None, reverse: Any = False)
     return found
 
 
-def _of_run(run: Context, values: Any) -> Any:
+def _of_run(run: Context, values: object) -> Any:
     """A new list of as many values as the run decides; None for others."""
     if isinstance(values, RunList) and values.kind is set:
         return lists.made_of_columns(run, list, values.form, lists.columns_of(run.tracer, values))
@@ -95,12 +95,12 @@ def _extreme_of_run(run: Context, values: Any, keys: Any, key: Any, *, least: bo
         extreme = orders_of_lists.extreme(run, found, least=least, key=key)
         if isinstance(extreme, Tensor) and extreme.ndim:  # it is one of them, and no copy
             extreme = run.tracer.stored_anew(extreme)
-            run.tracer.elements[extreme.container] = None
+            run.tracer.links.elements[extreme.container] = None
         return extreme
     return _of_numbers(run, values, least=least)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     if isinstance(value, Tensor):
         return value.ndim == 0 and value.mask is None and value.dtype.kind in "biuf"
     return isinstance(value, int | float | sympy.Expr)
@@ -135,17 +135,17 @@ def _of_numbers(run: Context, values: Any, *, least: bool) -> Any:
 
 
 @function(builtins.min)
-def _min(run: Context, *values: Any, **options: Any) -> Any:
+def _min(run: Context, *values: object, **options: object) -> Any:
     return _extreme(run, values, least=True, **options)
 
 
 @function(builtins.max)
-def _max(run: Context, *values: Any, **options: Any) -> Any:
+def _max(run: Context, *values: object, **options: object) -> Any:
     return _extreme(run, values, least=False, **options)
 
 
 @function(builtins.map)
-def _map(run: Context, called: Any, *values: Any) -> Any:
+def _map(run: Context, called: object, *values: object) -> Any:
     if len(values) == 1 and (found := _of_run(run, values[0])) is not None:
         return run.run_function(iteration.mapped, {"called": called, "values": found})
     rows = zip(*(static_values(run, v) for v in values), strict=False)
@@ -153,7 +153,7 @@ def _map(run: Context, called: Any, *values: Any) -> Any:
 
 
 @function(builtins.filter)
-def _filter(run: Context, called: Any, values: Any) -> Any:
+def _filter(run: Context, called: object, values: object) -> Any:
     called = bool if called is None else called
     found = _of_run(run, values)
     if found is None:
@@ -166,7 +166,7 @@ def _filter(run: Context, called: Any, values: Any) -> Any:
 
 
 @function(functools.reduce)
-def _reduce(run: Context, called: Any, values: Any, initial: Any = _NONE) -> Any:
+def _reduce(run: Context, called: object, values: object, initial: object = _NONE) -> Any:
     found = _of_run(run, values)
     if found is not None and initial is not _NONE:
         given = {"called": called, "values": found, "initial": initial}

@@ -6,14 +6,15 @@ dimensions.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from string import ascii_letters
 from typing import Any
 
 import numpy as np
 from dace import SDFG, SDFGState, dtypes
 from dace.frontend.python.common import DaceSyntaxError
 
-from distspmd.frontend.from_numpy.numpy.einsum_text import parse_subscripts
 from distspmd.nodes.contraction import add_contraction
 
 
@@ -24,7 +25,7 @@ def einsum(
     subscripts: Any,
     *operands: str,
     dtype: dtypes.typeclass | None = None,
-    optimize: Any = False,
+    optimize: object = False,
 ) -> str:
     """Add the contractions to a state; the name of the result.
 
@@ -63,7 +64,7 @@ def einsum(
     return str(parts[0][1].data)
 
 
-def _shape(sdfg: SDFG, name: Any) -> tuple[int, ...]:
+def _shape(sdfg: SDFG, name: object) -> tuple[int, ...]:
     if not isinstance(name, str) or name not in sdfg.arrays:
         raise ValueError(f"{name!r} is no array.")
     shape = sdfg.arrays[name].shape
@@ -104,3 +105,44 @@ def _kept(taken: Sequence[str], rest: Sequence[str], out: str) -> str:
     """Letters of a part result: those that are still needed."""
     needed = set(out).union(*rest)
     return "".join(x for x in dict.fromkeys("".join(taken)) if x in needed)
+
+
+def parse_subscripts(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str]:
+    """Letters of each operand and of the result; an ellipsis gets letters that are free.
+
+    Raises:
+        ValueError: they do not fit operands of these numbers of dimensions.
+    """
+    left, arrow, out = subscripts.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ranks):
+        raise ValueError(f"there are {len(ranks)} operands for {len(terms)} subscripts.")
+    free = [x for x in ascii_letters if x not in subscripts]
+    hidden = [
+        rank - len(term.replace("...", "")) if "..." in term else 0
+        for term, rank in zip(terms, ranks, strict=True)
+    ]
+    if min(hidden, default=0) < 0:
+        raise ValueError("an operand has fewer dimensions than letters.")
+    batch = "".join(free[: max(hidden, default=0)])
+    terms = [
+        term.replace("...", batch[len(batch) - count :])
+        for term, count in zip(terms, hidden, strict=True)
+    ]
+    counted = Counter("".join(terms))
+    if arrow:
+        out = out.replace("...", batch)
+    else:
+        out = batch + "".join(sorted(x for x, n in counted.items() if n == 1 and x not in batch))
+    strange = [x for x in "".join([*terms, out]) if x not in ascii_letters]
+    if strange:
+        raise ValueError(f"{strange[0]!r} is no letter.")
+    unknown = [x for x in out if x not in counted]
+    if unknown:
+        raise ValueError(f"the result has {unknown[0]!r}, which no operand has.")
+    if len(set(out)) < len(out):
+        raise ValueError("the result has a letter twice.")
+    for term, rank in zip(terms, ranks, strict=True):
+        if len(term) != rank:
+            raise ValueError(f"{term!r} stands for an operand of {rank} dimensions.")
+    return terms, out

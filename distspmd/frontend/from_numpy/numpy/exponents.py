@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 from typing import Any
 
 import numpy as np
+import sympy
 
+from distspmd.frontend.from_numpy.arrays.transcript import told
+from distspmd.frontend.from_numpy.arrays.values import Tensor
+from distspmd.frontend.from_numpy.context import Context
+from distspmd.frontend.from_numpy.library import powers
 from distspmd.frontend.from_numpy.library.bessel import I0_LARGE, I0_SMALL, chebyshev
+from distspmd.frontend.from_numpy.numpy.registry import function
 from distspmd.frontend.from_numpy.numpy.written_out import written_out
 
 
 @written_out(np.ldexp)
-def _ldexp(x1: Any, x2: Any) -> Any:
+def _ldexp(x1: object, x2: Any) -> Any:
     if np.asarray(x1).dtype.kind != "f":
         raise NotImplementedError("np.ldexp of whole numbers, which may be of the type float16")
     half = np.clip(x2, -2200, 2200) // 2
@@ -22,7 +30,7 @@ def _ldexp(x1: Any, x2: Any) -> Any:
 
 
 @written_out(np.frexp)
-def _frexp(x: Any) -> Any:
+def _frexp(x: object) -> Any:
     kind = np.result_type(np.asarray(x).dtype, np.float32)
     value = np.asarray(x).astype(np.float64)
     size = np.abs(value)
@@ -71,10 +79,31 @@ def _vecmat(x1: Any, x2: Any) -> Any:
 
 
 @written_out(np.i0)
-def _i0(x: Any) -> Any:
+def _i0(x: object) -> Any:
     value = np.abs(np.asarray(x) + 0.0)
     near = np.minimum(value, 8.0)
     far = np.maximum(value, 8.0)
     small = np.exp(near) * chebyshev(near / 2.0 - 2.0, I0_SMALL)
     large = np.exp(far) * chebyshev(32.0 / far - 2.0, I0_LARGE) / np.sqrt(far)
     return np.where(value <= 8.0, small, large)
+
+
+@function(builtins.pow)
+def _pow(run: Context, base: Any, exp: Any, mod: Any = None) -> Any:
+    if mod is None:
+        return run.binary(ast.Pow(), base, exp)
+    numbers = {"base": base, "exponent": exp, "modulus": mod}
+    for value in numbers.values():
+        is_whole = isinstance(value, int | sympy.Expr) or (
+            isinstance(value, Tensor) and value.ndim == 0 and value.dtype.kind in "iub"
+        )
+        if not is_whole:
+            run.tracer.refuse(
+                f"TypeError: pow() with a third argument takes integers, not {told(value)}"
+            )
+    if all(isinstance(value, int) for value in numbers.values()):
+        try:
+            return pow(base, exp, mod)
+        except ValueError as problem:
+            run.tracer.refuse(f"ValueError: {problem}")
+    return run.run_function(powers.power, numbers)

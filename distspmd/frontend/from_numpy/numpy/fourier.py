@@ -35,7 +35,7 @@ HEADER = "kernels/fourier.hpp"
 _OPPOSITE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
-def _scale(run: Context, norm: Any, inverse: bool, length: Length) -> str:
+def _scale(run: Context, norm: object, inverse: bool, length: Length) -> str:
     """The factor of a transform, in C++."""
     if norm not in _OPPOSITE:
         run.tracer.refuse(f'norm has to be "backward", "ortho" or "forward", not {norm!r}')
@@ -44,7 +44,7 @@ def _scale(run: Context, norm: Any, inverse: bool, length: Length) -> str:
     return f"1 / double({cpp(length)})" if inverse == (norm != "forward") else "1.0"
 
 
-def _length(run: Context, n: Any, default: Length) -> Length:
+def _length(run: Context, n: object, default: Length) -> Length:
     if n is None:
         return default
     found = run.tracer.as_whole(n, "the length of a transform")
@@ -68,7 +68,12 @@ def _prepared(run: Context, value: Any, called: Any) -> tuple[Tensor, np.dtype[A
 
 
 def transform(
-    run: Context, value: Any, n: Any = None, axis: Any = -1, norm: Any = None, inverse: bool = False
+    run: Context,
+    value: object,
+    n: object = None,
+    axis: object = -1,
+    norm: object = None,
+    inverse: bool = False,
 ) -> Tensor:
     """``np.fft.fft`` or ``np.fft.ifft``."""
     tensor, kind = _prepared(run, value, np.fft.fft)
@@ -84,7 +89,7 @@ def transform(
 
 
 def real_transform(
-    run: Context, value: Any, n: Any = None, axis: Any = -1, norm: Any = None
+    run: Context, value: object, n: object = None, axis: object = -1, norm: object = None
 ) -> Tensor:
     """``np.fft.rfft``."""
     if run.tracer.tensor(value).dtype.kind == "c":
@@ -102,7 +107,7 @@ def real_transform(
 
 
 def real_inverse(
-    run: Context, value: Any, n: Any = None, axis: Any = -1, norm: Any = None
+    run: Context, value: object, n: object = None, axis: object = -1, norm: object = None
 ) -> Tensor:
     """``np.fft.irfft``."""
     tensor, kind = _prepared(run, value, np.fft.irfft)
@@ -125,16 +130,18 @@ def _one_dimension(made: Any) -> Any:
     return call
 
 
-def _inverse(run: Context, value: Any, n: Any, axis: Any, norm: Any) -> Tensor:
+def _inverse(run: Context, value: object, n: object, axis: object, norm: object) -> Tensor:
     return transform(run, value, n, axis, norm, inverse=True)
 
 
-def _hermitian(run: Context, value: Any, n: Any, axis: Any, norm: Any) -> Tensor:
+def _hermitian(run: Context, value: object, n: object, axis: object, norm: object) -> Tensor:
     conjugate = combine(run.tracer, np.conjugate, [value])
     return real_inverse(run, conjugate, n, axis, _opposite(run, norm))
 
 
-def _inverse_hermitian(run: Context, value: Any, n: Any, axis: Any, norm: Any) -> Tensor:
+def _inverse_hermitian(
+    run: Context, value: object, n: object, axis: object, norm: object
+) -> Tensor:
     found = real_transform(run, value, n, axis, _opposite(run, norm))
     return combine(run.tracer, np.conjugate, [found])
 
@@ -178,7 +185,7 @@ def _sizes(
 
 def _complex_over(inverse: bool) -> Any:
     def made(
-        run: Context, tensor: Tensor, lengths: Sequence[Any], axes: Sequence[int], norm: Any
+        run: Context, tensor: Tensor, lengths: Sequence[Any], axes: Sequence[int], norm: object
     ) -> Any:
         for n, d in reversed(list(zip(lengths, axes, strict=True))):
             tensor = transform(run, tensor, n, d, norm, inverse)
@@ -188,7 +195,7 @@ def _complex_over(inverse: bool) -> Any:
 
 
 def _real_over(
-    run: Context, tensor: Tensor, lengths: Sequence[Any], axes: Sequence[int], norm: Any
+    run: Context, tensor: Tensor, lengths: Sequence[Any], axes: Sequence[int], norm: object
 ) -> Tensor:
     found = real_transform(run, tensor, lengths[-1], axes[-1], norm)
     for n, d in reversed(list(zip(lengths[:-1], axes[:-1], strict=True))):
@@ -197,14 +204,14 @@ def _real_over(
 
 
 def _real_inverse_over(
-    run: Context, tensor: Tensor, lengths: Sequence[Any], axes: Sequence[int], norm: Any
+    run: Context, tensor: Tensor, lengths: Sequence[Any], axes: Sequence[int], norm: object
 ) -> Tensor:
     for n, d in zip(lengths[:-1], axes[:-1], strict=True):
         tensor = transform(run, tensor, n, d, norm, inverse=True)
     return real_inverse(run, tensor, lengths[-1], axes[-1], norm)
 
 
-def _several_dimensions(made: Any, default: Any) -> Any:
+def _several_dimensions(made: Any, default: object) -> Any:
     def call(
         run: Context, a: Any, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None
     ) -> Any:
@@ -231,7 +238,7 @@ for _kind, _made in (
 
 
 def _shifting(sign: int) -> Any:
-    def call(run: Context, x: Any, axes: Any = None) -> Any:
+    def call(run: Context, x: object, axes: object = None) -> Any:
         tensor = run.tracer.tensor(x)
         if axes is None:
             axes = range(tensor.ndim)
@@ -250,7 +257,7 @@ function(np.fft.ifftshift)(_shifting(-1))
 
 
 @function(np.fft.fftfreq)
-def _fftfreq(run: Context, n: Any, d: Any = 1.0, **_: Any) -> Tensor:
+def _fftfreq(run: Context, n: object, d: object = 1.0, **_: object) -> Tensor:
     length = run.tracer.as_whole(n, "the length of a transform")
     numbers = run.call(np.arange, [length], {})
     positive = combine(run.tracer, np.less, [numbers, floor_divide(add(length, 1), 2)])
@@ -259,13 +266,13 @@ def _fftfreq(run: Context, n: Any, d: Any = 1.0, **_: Any) -> Tensor:
 
 
 @function(np.fft.rfftfreq)
-def _rfftfreq(run: Context, n: Any, d: Any = 1.0, **_: Any) -> Tensor:
+def _rfftfreq(run: Context, n: object, d: object = 1.0, **_: object) -> Tensor:
     length = run.tracer.as_whole(n, "the length of a transform")
     numbers = run.call(np.arange, [add(floor_divide(length, 2), 1)], {})
     return _over_spacing(run, numbers, length, d)
 
 
-def _over_spacing(run: Context, numbers: Tensor, length: Length, d: Any) -> Tensor:
+def _over_spacing(run: Context, numbers: Tensor, length: Length, d: object) -> Tensor:
     tracer = run.tracer
     width = combine(tracer, np.multiply, [length, d])
     value = combine(tracer, np.divide, [1.0, width])

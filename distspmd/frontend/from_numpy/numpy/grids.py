@@ -19,7 +19,7 @@ from distspmd.frontend.from_numpy.numpy.reductions import finished
 from distspmd.frontend.from_numpy.numpy.registry import FUNCTIONS, METHODS, function
 
 
-def _open(run: Context, shape: Any, kind: Any) -> list[Tensor]:
+def _open(run: Context, shape: Any, kind: object) -> list[Tensor]:
     """The index along each dimension, in arrays that are broadcast to the shape."""
     found = []
     for d, n in enumerate(shape):
@@ -30,7 +30,7 @@ def _open(run: Context, shape: Any, kind: Any) -> list[Tensor]:
 
 
 @function(np.indices)
-def _indices(run: Context, dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
+def _indices(run: Context, dimensions: object, dtype: object = int, sparse: bool = False) -> Any:
     tracer = run.tracer
     shape, kind = shape_of(run, dimensions), dtype_of(run, dtype, np.int64)
     grids = _open(run, shape, kind)
@@ -52,7 +52,7 @@ FUNCTIONS[("subscript", type(np.ogrid))] = _spaced
 
 @function(np.fromfunction)
 def _fromfunction(
-    run: Context, called: Any, shape: Any, *, dtype: Any = float, **options: Any
+    run: Context, called: object, shape: object, *, dtype: object = float, **options: object
 ) -> Any:
     extents = shape_of(run, shape)
     kind = dtype_of(run, dtype)
@@ -61,7 +61,7 @@ def _fromfunction(
 
 
 @function(np.ix_)
-def _ix(run: Context, *arrays: Any) -> tuple[Any, ...]:
+def _ix(run: Context, *arrays: object) -> tuple[Any, ...]:
     found = []
     for d, given in enumerate(arrays):
         tensor: Any = run.tracer.tensor(given)
@@ -75,7 +75,7 @@ def _ix(run: Context, *arrays: Any) -> tuple[Any, ...]:
 
 
 @function(np.choose, method="choose")
-def _choose(run: Context, a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+def _choose(run: Context, a: object, choices: Any, out: object = None, mode: str = "raise") -> Any:
     tracer = run.tracer
     if isinstance(choices, Tensor):
         if not isinstance(choices.shape[0], int):
@@ -101,7 +101,7 @@ METHODS["choose"] = _choose
 
 @function(np.piecewise)
 def _piecewise(
-    run: Context, x: Any, condlist: Any, funclist: Any, *arguments: Any, **options: Any
+    run: Context, x: Any, condlist: Any, funclist: Any, *arguments: object, **options: object
 ) -> Tensor:
     tracer = run.tracer
     value = tracer.settled(tracer.tensor(x))
@@ -119,7 +119,7 @@ def _piecewise(
             f"{len(conditions) + 1} functions are expected"
         )
 
-    def result(each: Any) -> Tensor:
+    def result(each: object) -> Tensor:
         if isinstance(each, int | float | complex | np.generic | np.ndarray | Tensor | sympy.Basic):
             return converted(tracer, each, value.dtype)
         return converted(tracer, run.call(each, [value, *arguments], options), value.dtype)

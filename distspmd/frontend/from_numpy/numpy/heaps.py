@@ -15,7 +15,7 @@ from distspmd.frontend.from_numpy.reader.mutation import before_change
 
 
 def _as_heap(name: str) -> Any:
-    def call(run: Context, heap: Any, *item: Any) -> Any:
+    def call(run: Context, heap: object, *item: object) -> Any:
         if not isinstance(heap, list | RunList):
             run.tracer.refuse(f"heapq.{name}: the heap has to be a list, not {told(heap)}")
         if isinstance(heap, list):
@@ -33,7 +33,7 @@ def _as_heap(name: str) -> Any:
     return call
 
 
-def _named(name: str, heap: Any, item: tuple[Any, ...]) -> dict[str, Any]:
+def _named(name: str, heap: object, item: tuple[Any, ...]) -> dict[str, Any]:
     return {"heap": heap, **({"item": item[0]} if item else {})}
 
 

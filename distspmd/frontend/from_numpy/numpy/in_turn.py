@@ -24,24 +24,24 @@ from distspmd.frontend.tensor_ir.whole_numbers import same
 
 
 @function(builtins.enumerate)
-def _enumerate(run: Context, values: Any, start: Any = 0) -> Any:
+def _enumerate(run: Context, values: object, start: object = 0) -> Any:
     return Enumerated(values, run.tracer.as_whole(start))
 
 
 @function(builtins.iter)
-def _iter(run: Context, values: Any) -> Any:
+def _iter(run: Context, values: object) -> Any:
     if isinstance(values, Generator):
         return values
     return generators.of_values(run, iter(list(static_values(run, values))))
 
 
 @function(itertools.count)
-def _count(run: Context, start: Any = 0, step: Any = 1) -> Any:
+def _count(run: Context, start: object = 0, step: object = 1) -> Any:
     return generators.counting(run, start, step)
 
 
 @function(builtins.next)
-def _next(run: Context, values: Any, *default: Any) -> Any:
+def _next(run: Context, values: object, *default: object) -> Any:
     if isinstance(values, Generator):
         return _next_of_generator(run, values, *default)
     if is_own(values):
@@ -56,12 +56,12 @@ def _next(run: Context, values: Any, *default: Any) -> Any:
     return next(values, *default)
 
 
-def _next_of_generator(run: Context, values: Generator, *default: Any) -> Any:
+def _next_of_generator(run: Context, values: Generator, *default: object) -> Any:
     """The next value of a generator; of one without a name the first that the run finds."""
     named = any(v is values for frame in run.tracer.frames for v in frame.variables.values())
     if named or values.has_begun or values.rest is not None:
         return generators.take_next(run, values, *default)
-    saved = Saved.of(run)
+    saved = Saved(run)
     try:
         with watched(run.tracer, Around.BRANCH):
             return generators.take_next(run, values, *default)
@@ -82,11 +82,11 @@ def _zip(run: Context, *values: Any, strict: bool = False) -> Any:
     return Zipped(values)
 
 
-def _listed(run: Context, values: Any) -> list[Any]:
+def _listed(run: Context, values: object) -> list[Any]:
     return list(static_values(run, values))
 
 
-def _gives_in_turn(value: Any) -> bool:
+def _gives_in_turn(value: object) -> bool:
     """Whether something is a generator, or an object of the program with ``__next__``."""
     if isinstance(value, Generator):
         return value.rest is None

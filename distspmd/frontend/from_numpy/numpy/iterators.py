@@ -23,7 +23,7 @@ from distspmd.frontend.from_numpy.reader.generators import Generator
 from distspmd.frontend.from_numpy.reader.ranges import Zipped, static_values
 
 
-def _of_run(run: Context, values: Any) -> bool:
+def _of_run(run: Context, values: object) -> bool:
     """Whether the number of values is the run's to decide."""
     if isinstance(values, RunList):
         return not isinstance(values.count, int)
@@ -37,7 +37,7 @@ def _iterator(run: Context, values: Sequence[Any]) -> Any:
 def _by_places(called: Callable[..., Any]) -> Any:
     """A function that gives its values in other orders, or some of them."""
 
-    def call(run: Context, values: Any, *rest: Any, **named: Any) -> Any:
+    def call(run: Context, values: object, *rest: object, **named: object) -> Any:
         if isinstance(values, Tensor) and values.ndim:
             values = run.tracer.stored(as_arrays(run.tracer, values))
         every = list(static_values(run, values))
@@ -56,7 +56,7 @@ for _called in (
 
 
 @function(itertools.pairwise)
-def _pairwise(run: Context, iterable: Any) -> Any:
+def _pairwise(run: Context, iterable: object) -> Any:
     if isinstance(iterable, Tensor):
         whole = run.tracer.stored(as_arrays(run.tracer, iterable))
         ends = (slice(None, -1), slice(1, None))
@@ -66,12 +66,12 @@ def _pairwise(run: Context, iterable: Any) -> Any:
 
 
 @function(itertools.chain)
-def _chain(run: Context, *iterables: Any) -> Any:
+def _chain(run: Context, *iterables: object) -> Any:
     return _iterator(run, [each for values in iterables for each in static_values(run, values)])
 
 
 @function(itertools.chain.from_iterable)
-def _chain_all(run: Context, iterable: Any) -> Any:
+def _chain_all(run: Context, iterable: object) -> Any:
     return _chain(run, *static_values(run, iterable))
 
 
@@ -120,11 +120,11 @@ for _each in _OF_KNOWN:
 
 
 @function(heapq.nsmallest)
-def _nsmallest(run: Context, n: Any, iterable: Any, key: Any = None) -> Any:
+def _nsmallest(run: Context, n: object, iterable: object, key: object = None) -> Any:
     return run.part_of(run.call(sorted, [iterable], {"key": key}), slice(None, n))
 
 
 @function(heapq.nlargest)
-def _nlargest(run: Context, n: Any, iterable: Any, key: Any = None) -> Any:
+def _nlargest(run: Context, n: object, iterable: object, key: object = None) -> Any:
     every = run.call(sorted, [iterable], {"key": key, "reverse": True})
     return run.part_of(every, slice(None, n))

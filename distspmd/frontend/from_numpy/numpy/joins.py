@@ -40,7 +40,7 @@ _DO_NOT_MATCH = "all the input array dimensions except for the concatenation axi
 
 @function(np.concatenate, np.concat)
 def concatenate(
-    run: Context, arrays: Any, axis: Any = 0, out: Any = None, dtype: Any = None, **_: Any
+    run: Context, arrays: Any, axis: object = 0, out: object = None, dtype: Any = None, **_: object
 ) -> Any:
     """``np.concatenate``: each array is written to its part of a container."""
     tracer = run.tracer
@@ -79,7 +79,7 @@ def concatenate(
 
 
 @function(np.stack)
-def _stack(run: Context, arrays: Any, axis: Any = 0, **options: Any) -> Any:
+def _stack(run: Context, arrays: object, axis: object = 0, **options: object) -> Any:
     tensors = [run.tracer.tensor(a) for a in run.unpacked(arrays, None)]
     d = normal_axis(run.tracer, axis, tensors[0].ndim + 1)
     wide = [expand_dims(run.tracer, t, [d]) for t in tensors]
@@ -87,26 +87,26 @@ def _stack(run: Context, arrays: Any, axis: Any = 0, **options: Any) -> Any:
 
 
 @function(np.vstack)
-def _vstack(run: Context, arrays: Any, **options: Any) -> Any:
+def _vstack(run: Context, arrays: object, **options: object) -> Any:
     tensors = [atleast_2d(run, a) for a in run.unpacked(arrays, None)]
     return concatenate(run, tensors, 0, **options)
 
 
 @function(np.hstack)
-def _hstack(run: Context, arrays: Any, **options: Any) -> Any:
+def _hstack(run: Context, arrays: object, **options: object) -> Any:
     tensors = [atleast_1d(run, a) for a in run.unpacked(arrays, None)]
     return concatenate(run, tensors, 0 if tensors[0].ndim == 1 else 1, **options)
 
 
 @function(np.column_stack)
-def _column_stack(run: Context, arrays: Any) -> Any:
+def _column_stack(run: Context, arrays: object) -> Any:
     tensors = [run.tracer.tensor(a) for a in run.unpacked(arrays, None)]
     tensors = [expand_dims(run.tracer, t, [1]) if t.ndim == 1 else t for t in tensors]
     return concatenate(run, tensors, 1)
 
 
 @function(np.dstack)
-def _dstack(run: Context, arrays: Any) -> Any:
+def _dstack(run: Context, arrays: object) -> Any:
     tensors = []
     for tensor in map(run.tracer.tensor, run.unpacked(arrays, None)):
         wide = tensor if tensor.ndim > 1 else reshape(run.tracer, tensor, [1, -1])
@@ -115,7 +115,7 @@ def _dstack(run: Context, arrays: Any) -> Any:
 
 
 @function(np.append)
-def _append(run: Context, value: Any, values: Any, axis: Any = None) -> Any:
+def _append(run: Context, value: object, values: object, axis: object = None) -> Any:
     tracer = run.tracer
     if axis is None:
         return concatenate(
@@ -125,13 +125,13 @@ def _append(run: Context, value: Any, values: Any, axis: Any = None) -> Any:
 
 
 @function(np.block)
-def _block(run: Context, blocks: Any) -> Any:
+def _block(run: Context, blocks: object) -> Any:
     tracer = run.tracer
 
-    def depth_of(part: Any) -> int:
+    def depth_of(part: object) -> int:
         return 1 + max(map(depth_of, part)) if isinstance(part, list) and part else 0
 
-    def leaves(part: Any) -> list[Tensor]:
+    def leaves(part: object) -> list[Tensor]:
         if isinstance(part, list):
             return [leaf for inner in part for leaf in leaves(inner)]
         return [tracer.tensor(part)]
@@ -139,7 +139,7 @@ def _block(run: Context, blocks: Any) -> Any:
     depth = depth_of(blocks)
     rank = max(depth, *(leaf.ndim for leaf in leaves(blocks)))
 
-    def joined(part: Any, level: int) -> Tensor:
+    def joined(part: object, level: int) -> Tensor:
         if isinstance(part, list):
             found: Tensor = concatenate(run, [joined(p, level - 1) for p in part], -level)
             return found
@@ -150,7 +150,7 @@ def _block(run: Context, blocks: Any) -> Any:
 
 
 @function(np.split, np.array_split)
-def _split(run: Context, value: Any, sections: Any, axis: Any = 0) -> Any:
+def _split(run: Context, value: object, sections: object, axis: object = 0) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
     d = normal_axis(tracer, axis, tensor.ndim)
@@ -179,7 +179,7 @@ function(np.hsplit)(
 
 
 @function(np.roll)
-def _roll(run: Context, value: Any, shift: Any, axis: Any = None) -> Any:
+def _roll(run: Context, value: object, shift: object, axis: object = None) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
     if axis is None:
@@ -197,7 +197,7 @@ def _roll(run: Context, value: Any, shift: Any, axis: Any = None) -> Any:
     return tensor
 
 
-def _rolled(run: Context, tensor: Tensor, by: Any, d: int) -> Tensor:
+def _rolled(run: Context, tensor: Tensor, by: object, d: int) -> Tensor:
     tracer = run.tracer
     length = tensor.shape[d]
     if isinstance(by, int) and isinstance(length, int):
@@ -217,7 +217,7 @@ def _rolled(run: Context, tensor: Tensor, by: Any, d: int) -> Tensor:
     return known
 
 
-def _rolled_by_places(run: Context, tensor: Tensor, by: Any, d: int) -> Tensor:
+def _rolled_by_places(run: Context, tensor: Tensor, by: object, d: int) -> Tensor:
     """An array rolled by a number that is not known before the run, or that a loop changes."""
     tracer = run.tracer
     settled = tracer.settled(tensor)
@@ -232,7 +232,7 @@ def _rolled_by_places(run: Context, tensor: Tensor, by: Any, d: int) -> Tensor:
 
 
 @function(np.tile)
-def _tile(run: Context, value: Any, reps: Any) -> Any:
+def _tile(run: Context, value: object, reps: object) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
     counts = [tracer.as_whole(r) for r in (reps if isinstance(reps, tuple | list) else (reps,))]
@@ -247,7 +247,7 @@ def _tile(run: Context, value: Any, reps: Any) -> Any:
     )
 
 
-def _places_of_repeats(run: Context, repeats: Tensor, length: Any) -> Tensor:
+def _places_of_repeats(run: Context, repeats: Tensor, length: object) -> Tensor:
     """Where each element of a result comes from that has elements as often as the run decides."""
     tracer = run.tracer
     counts = tracer.stored(broadcast_to(tracer, converted(tracer, repeats, INT64), [length]))
@@ -266,7 +266,7 @@ def _places_of_repeats(run: Context, repeats: Tensor, length: Any) -> Tensor:
 
 
 @function(np.repeat, method="repeat")
-def _repeat(run: Context, value: Any, repeats: Any, axis: Any = None) -> Any:
+def _repeat(run: Context, value: object, repeats: object, axis: object = None) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
     if axis is None:
@@ -291,7 +291,13 @@ def _repeat(run: Context, value: Any, repeats: Any, axis: Any = None) -> Any:
 
 @function(np.take, method="take")
 def _take(
-    run: Context, value: Any, indices: Any, axis: Any = None, *, mode: str = "raise", **_: Any
+    run: Context,
+    value: object,
+    indices: object,
+    axis: object = None,
+    *,
+    mode: str = "raise",
+    **_: object,
 ) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
@@ -309,7 +315,7 @@ def _take(
 
 @function(np.meshgrid)
 def _meshgrid(
-    run: Context, *values: Any, indexing: str = "xy", sparse: bool = False, **_: Any
+    run: Context, *values: object, indexing: str = "xy", sparse: bool = False, **_: object
 ) -> Any:
     tracer = run.tracer
     tensors = [tracer.tensor(v) for v in values]
@@ -330,7 +336,7 @@ def _meshgrid(
 # -- np.r_ and np.c_ ------------------------------------------------------------------------------
 
 
-def _pieces(run: Context, items: Any) -> list[Tensor]:
+def _pieces(run: Context, items: object) -> list[Tensor]:
     """What stands in the brackets, as arrays."""
     found = []
     for item in items if isinstance(items, tuple) else (items,):
@@ -347,11 +353,11 @@ def _pieces(run: Context, items: Any) -> list[Tensor]:
     return found
 
 
-def _rows(run: Context, base: Any, items: Any) -> Any:
+def _rows(run: Context, base: object, items: object) -> Any:
     return concatenate(run, _pieces(run, items), 0)
 
 
-def _columns(run: Context, base: Any, items: Any) -> Any:
+def _columns(run: Context, base: object, items: object) -> Any:
     wide = [expand_dims(run.tracer, t, [1]) if t.ndim == 1 else t for t in _pieces(run, items)]
     return concatenate(run, wide, 1)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from distspmd.expressions.ir import Expression, apply
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.arrays.arithmetic import converted
+from distspmd.frontend.from_numpy.arrays.checks import end_if
 from distspmd.frontend.from_numpy.arrays.lengths import fewest, neutral_outside, rooms
 from distspmd.frontend.from_numpy.arrays.transcript import shape_text
 from distspmd.frontend.from_numpy.arrays.values import (
@@ -46,15 +46,13 @@ def end_where_they_differ(
     run: Context, one: Length, other: Length, kind: str, message: str
 ) -> None:
     """End the program with an error where two lengths differ of which data decide one."""
-    from distspmd.frontend.from_numpy.arrays.checks import end_if
-
     tracer = run.tracer
     if not same(one, other) and tracer.is_decided_by_data(one, other):
         differ = run.call(np.not_equal, [tracer.whole(one), tracer.whole(other)], {})
         end_if(run, differ, kind, message, can_go_on=True)
 
 
-def matrices(run: Context, value: Any, name: str, *, square: bool = False) -> Tensor:
+def matrices(run: Context, value: object, name: str, *, square: bool = False) -> Tensor:
     """An operand as a stack of matrices.
 
     Raises:
@@ -157,7 +155,7 @@ def _in_room(
 
     room = [tracer.capacity(n) for n in tensor.shape[:lead]]
     room += [rooms.get(letter, n) for letter, n in zip(term, core, strict=True)]
-    return neutral_outside(converted(tracer, tensor, dtype), room, neutral, tracer.bounds)
+    return neutral_outside(converted(tracer, tensor, dtype), room, neutral, tracer.known.bounds)
 
 
 def spread(run: Context, tensor: Tensor, batch: Sequence[Length]) -> Tensor:
@@ -218,7 +216,7 @@ def call(
             for term, (shape, _) in zip(made_terms, results, strict=True)
             if letter in term
         )[:1]
-    checked = bool(error) and not tracer.parallel
+    checked = bool(error) and not tracer.map.parallel
     if checked:
         outputs[INFO] = tracer.fresh("reported", (*batch, *columns), INT64).container
     make = _maker(name, function, subscripts, len(batch), options, numbers, checked)
@@ -243,8 +241,6 @@ def _maker(
 
 
 def _check(run: Context, reported: View, error: str) -> None:
-    from distspmd.frontend.from_numpy.arrays.checks import end_if
-
     bad = run.call(np.not_equal, [reported, 0], {})
     if reported.ndim:
         bad = run.call(np.any, [bad], {})

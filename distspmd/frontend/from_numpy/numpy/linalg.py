@@ -6,11 +6,22 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from dace import SDFG, Memlet, SDFGState
+from dace.data import Data
+from dace.frontend.python.common import DaceSyntaxError
 
 from distspmd.frontend.from_numpy.arrays import indexing
 from distspmd.frontend.from_numpy.arrays.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.arrays.checks import end_if
-from distspmd.frontend.from_numpy.arrays.shapes import reshape, transpose
+from distspmd.frontend.from_numpy.arrays.complex_parts import apply_imag
+from distspmd.frontend.from_numpy.arrays.real_or_complex import real_or_complex
+from distspmd.frontend.from_numpy.arrays.shapes import (
+    expand_dims,
+    normal_axis,
+    reshape,
+    size_of,
+    transpose,
+)
 from distspmd.frontend.from_numpy.arrays.values import INT64, Demanded, Tensor
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.numpy.lapack_calls import (
@@ -22,9 +33,10 @@ from distspmd.frontend.from_numpy.numpy.lapack_calls import (
     real_of,
     spread,
 )
-from distspmd.frontend.from_numpy.numpy.registry import function
+from distspmd.frontend.from_numpy.numpy.registry import function, named
 from distspmd.frontend.tensor_ir.statements import Length
 from distspmd.frontend.tensor_ir.whole_numbers import same
+from distspmd.nodes.lapack import TYPES, Lapack
 
 
 def least_of(run: Context, m: Length, n: Length) -> Length:
@@ -47,7 +59,7 @@ def _named(like: Any, values: Sequence[Any]) -> Any:
 
 
 @function(np.linalg.solve)
-def solve(run: Context, a: Any, b: Any) -> Any:
+def solve(run: Context, a: object, b: object) -> Any:
     """``np.linalg.solve``: a vector is one right-hand side, as in NumPy 2."""
     tracer = run.tracer
     matrix = matrices(run, a, "np.linalg.solve", square=True)
@@ -84,7 +96,7 @@ def _fit(run: Context, n: Length, rows: Length, name: str) -> None:
 
 
 @function(np.linalg.inv)
-def inverse(run: Context, a: Any) -> Any:
+def inverse(run: Context, a: object) -> Any:
     """``np.linalg.inv``."""
     matrix = matrices(run, a, "np.linalg.inv", square=True)
     kind = inexact(run, matrix)
@@ -94,13 +106,13 @@ def inverse(run: Context, a: Any) -> Any:
 
 
 @function(np.linalg.slogdet)
-def slogdet(run: Context, a: Any) -> Any:
+def slogdet(run: Context, a: object) -> Any:
     """``np.linalg.slogdet``."""
     found = _slogdet(run, a, "np.linalg.slogdet")
     return _named(np.linalg.slogdet, found)
 
 
-def _slogdet(run: Context, a: Any, name: str) -> list[Any]:
+def _slogdet(run: Context, a: object, name: str) -> list[Any]:
     matrix = matrices(run, a, name, square=True)
     kind = inexact(run, matrix)
     results = [((), kind), ((), real_of(kind))]
@@ -110,7 +122,7 @@ def _slogdet(run: Context, a: Any, name: str) -> list[Any]:
 
 
 @function(np.linalg.det)
-def _det(run: Context, a: Any) -> Any:
+def _det(run: Context, a: object) -> Any:
     sign, log = _slogdet(run, a, "np.linalg.det")
     return combine(run.tracer, np.multiply, [sign, combine(run.tracer, np.exp, [log])])
 
@@ -139,8 +151,6 @@ def _tensorinv(run: Context, a: Any, ind: Any = 2) -> Any:
 
 
 def _size(shape: Sequence[Length]) -> Length:
-    from distspmd.frontend.from_numpy.arrays.shapes import size_of
-
     return size_of(shape)
 
 
@@ -148,7 +158,7 @@ def _size(shape: Sequence[Length]) -> Length:
 
 
 @function(np.linalg.cholesky)
-def cholesky(run: Context, a: Any, *, upper: bool = False) -> Any:
+def cholesky(run: Context, a: object, *, upper: bool = False) -> Any:
     """``np.linalg.cholesky``."""
     matrix = matrices(run, a, "np.linalg.cholesky", square=True)
     kind = inexact(run, matrix)
@@ -165,7 +175,7 @@ def cholesky(run: Context, a: Any, *, upper: bool = False) -> Any:
 
 
 @function(np.linalg.qr)
-def _qr(run: Context, a: Any, mode: str = "reduced") -> Any:
+def _qr(run: Context, a: object, mode: str = "reduced") -> Any:
     tracer = run.tracer
     matrix = matrices(run, a, "np.linalg.qr")
     kind = inexact(run, matrix)
@@ -186,7 +196,7 @@ _NOT_CONVERGED = "Eigenvalues did not converge"
 
 
 @function(np.linalg.eigh)
-def _eigh(run: Context, a: Any, UPLO: str = "L") -> Any:  # noqa: N803 (NumPy's name)
+def _eigh(run: Context, a: object, UPLO: str = "L") -> Any:  # noqa: N803 (NumPy's name)
     matrix = matrices(run, a, "np.linalg.eigh", square=True)
     kind, part = inexact(run, matrix), _part(run, UPLO)
     batch, shape = matrix.shape[:-2], matrix.shape[-2:]
@@ -205,7 +215,7 @@ def _eigh(run: Context, a: Any, UPLO: str = "L") -> Any:  # noqa: N803 (NumPy's 
 
 
 @function(np.linalg.eigvalsh)
-def _eigvalsh(run: Context, a: Any, UPLO: str = "L") -> Any:  # noqa: N803
+def _eigvalsh(run: Context, a: object, UPLO: str = "L") -> Any:  # noqa: N803
     matrix = matrices(run, a, "np.linalg.eigvalsh", square=True)
     kind, part = inexact(run, matrix), _part(run, UPLO)
     results = [(matrix.shape[-1:], real_of(kind))]
@@ -230,7 +240,7 @@ def _part(run: Context, uplo: str) -> str:
 @function(np.linalg.svd)
 def svd(
     run: Context,
-    a: Any,
+    a: object,
     full_matrices: bool = True,
     compute_uv: bool = True,
     hermitian: bool = False,
@@ -262,7 +272,7 @@ _SVD = "SVD did not converge"
 
 
 @function(np.linalg.svdvals)
-def singular_values(run: Context, a: Any) -> Any:
+def singular_values(run: Context, a: object) -> Any:
     """The singular values, the largest first."""
     matrix = matrices(run, a, "np.linalg.svdvals")
     kind = inexact(run, matrix)
@@ -282,7 +292,7 @@ def singular_values(run: Context, a: Any) -> Any:
 
 
 @function(np.linalg.lstsq)
-def _lstsq(run: Context, a: Any, b: Any, rcond: Any = None) -> Any:
+def _lstsq(run: Context, a: object, b: object, rcond: Any = None) -> Any:
     tracer = run.tracer
     matrix, given = tracer.tensor(a), tracer.tensor(b)
     if matrix.ndim != 2 or given.ndim not in (1, 2):
@@ -341,7 +351,7 @@ def _residuals(run: Context, residuals: Tensor, rank: Tensor, m: Length, n: Leng
 
 @function(np.linalg.pinv)
 def _pinv(
-    run: Context, a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None
+    run: Context, a: object, rcond: object = None, hermitian: bool = False, *, rtol: object = None
 ) -> Any:
     tracer = run.tracer
     if hermitian:
@@ -373,7 +383,7 @@ def _tolerance(run: Context, matrix: Tensor) -> Any:
     return run.call(np.multiply, [converted(run.tracer, largest, real), np.finfo(real).eps], {})
 
 
-def _column(run: Context, value: Any) -> Any:
+def _column(run: Context, value: object) -> Any:
     """``value[..., newaxis]``, of a number the number."""
     if not isinstance(value, Tensor) or not value.ndim:
         return value
@@ -388,11 +398,11 @@ def _swapped(run: Context, value: Tensor) -> Tensor:
 @function(np.linalg.matrix_rank)
 def _matrix_rank(
     run: Context,
-    A: Any,  # noqa: N803
-    tol: Any = None,
+    A: object,  # noqa: N803
+    tol: object = None,
     hermitian: bool = False,
     *,
-    rtol: Any = None,
+    rtol: object = None,
 ) -> Any:
     tracer = run.tracer
     value = tracer.tensor(A)
@@ -413,7 +423,7 @@ def _matrix_rank(
 
 
 @function(np.linalg.matrix_power)
-def _matrix_power(run: Context, a: Any, n: Any) -> Any:
+def _matrix_power(run: Context, a: object, n: object) -> Any:
     tracer = run.tracer
     matrix = matrices(run, a, "np.linalg.matrix_power", square=True)
     if not isinstance(n, int):
@@ -435,11 +445,11 @@ def _matrix_power(run: Context, a: Any, n: Any) -> Any:
 # -- names that np.linalg has, too ----------------------------------------------------------------
 
 
-def _also(name: str, like: Any) -> None:
+def _also(name: str, like: object) -> None:
     """A function of ``np.linalg`` that is one of ``np``."""
 
     @function(getattr(np.linalg, name))
-    def handler(run: Context, *given: Any, **options: Any) -> Any:
+    def handler(run: Context, *given: object, **options: object) -> Any:
         return run.call(like, given, options)
 
 
@@ -448,16 +458,266 @@ for _name in ("cross", "matmul", "outer", "tensordot"):
 
 
 @function(np.linalg.diagonal)
-def _diagonal(run: Context, x: Any, /, *, offset: int = 0) -> Any:
+def _diagonal(run: Context, x: object, /, *, offset: int = 0) -> Any:
     return run.call(np.diagonal, [x, offset, -2, -1], {})
 
 
 @function(np.linalg.trace)
-def _trace(run: Context, x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+def _trace(run: Context, x: object, /, *, offset: int = 0, dtype: object = None) -> Any:
     found = run.call(np.diagonal, [x, offset, -2, -1], {})
     return run.call(np.sum, [found, -1], {"dtype": dtype})
 
 
 @function(np.linalg.matrix_transpose, np.matrix_transpose)
-def _matrix_transpose(run: Context, x: Any, /) -> Any:
+def _matrix_transpose(run: Context, x: object, /) -> Any:
     return _swapped(run, matrices(run, x, "np.matrix_transpose"))
+
+
+def add_linear_solve(visitor: Any, sdfg: SDFG, state: SDFGState, a: Any, b: Any) -> str:
+    """Add a node to a state, between the two arrays and a new one; the name of that.
+
+    Raises:
+        DaceSyntaxError: an operand has another shape, or a type that LAPACK does not have.
+    """
+    try:
+        matrix, given = _operand(sdfg, a), _operand(sdfg, b)
+        _check(matrix, given)
+    except ValueError as problem:
+        text = f"np.linalg.solve takes {problem}"
+        raise DaceSyntaxError(visitor, visitor.current_ast_stack[-1], text) from None
+    name, result = visitor.add_temp_transient(given.shape, given.dtype)
+    node = Lapack("solve", "solve", "nn,nm->nm" if len(given.shape) == 2 else "nn,n->n")
+    node.debuginfo = visitor.current_lineinfo
+    state.add_node(node)
+    for array, connector, storage in ((a, "_in0", matrix), (b, "_in1", given)):
+        whole = Memlet.from_array(array, storage)
+        state.add_edge(state.add_read(array), None, node, connector, whole)
+    state.add_edge(node, "_out0", state.add_write(name), None, Memlet.from_array(name, result))
+    return str(name)
+
+
+def _operand(sdfg: SDFG, name: object) -> Data:
+    if not isinstance(name, str) or name not in sdfg.arrays:
+        raise ValueError(f"two arrays, but {name!r} is given.")
+    found: Data = sdfg.arrays[name]
+    return found
+
+
+def _check(matrix: Data, given: Data) -> None:
+    """Compare the shapes and the types; the error continues a sentence."""
+    shapes = " and ".join(str(list(map(str, x.shape))) for x in (matrix, given))
+    square = len(matrix.shape) == 2 and matrix.shape[0] == matrix.shape[1]
+    if not square or len(given.shape) not in (1, 2) or given.shape[0] != matrix.shape[0]:
+        raise ValueError(
+            "a square matrix, and right-hand sides of as many rows, but the shapes "
+            f"{shapes} are given. Call it for each matrix of a stack."
+        )
+    if matrix.dtype != given.dtype or matrix.dtype not in TYPES:
+        known = ", ".join(str(np.dtype(dtype.type)) for dtype in TYPES)
+        found = " and ".join(str(np.dtype(x.dtype.type)) for x in (matrix, given))
+        raise ValueError(
+            f"a matrix and right-hand sides of one type, {known}, but {found} are given. "
+            "Convert them with astype."
+        )
+
+
+@function(np.linalg.norm)
+def norm(
+    run: Context, x: object, ord: object = None, axis: object = None, keepdims: bool = False
+) -> Any:
+    """``np.linalg.norm``: of a vector, or of a matrix where two axes are given."""
+    tracer = run.tracer
+    tensor = tracer.tensor(x)
+    if tensor.dtype.kind not in "fc":
+        tensor = converted(tracer, tensor, np.float64)
+    tensor = tracer.settled(tensor)
+    if axis is None:
+        if (
+            ord is None
+            or (ord in ("f", "fro") and tensor.ndim == 2)
+            or (ord == 2 and tensor.ndim == 1)
+        ):
+            found = _root_of_squares(run, tensor, None)
+            if keepdims:
+                return expand_dims(tracer, found, list(range(tensor.ndim)))
+            return found
+        axes = list(range(tensor.ndim))
+    else:
+        given = axis if isinstance(axis, tuple | list) else (axis,)
+        axes = [normal_axis(tracer, a, tensor.ndim) for a in given]
+    if len(axes) == 1:
+        return _of_vectors(run, tensor, ord, axes[0], keepdims)
+    if len(axes) != 2:
+        tracer.refuse("Improper number of dimensions to norm.")
+    return _of_matrices(run, tensor, ord, axes, keepdims)
+
+
+def _squares(run: Context, tensor: Tensor) -> Tensor:
+    if tensor.dtype.kind != "c":
+        return combine(run.tracer, np.multiply, [tensor, tensor])
+    parts = [run.attribute(tensor, name) for name in ("real", "imag")]
+    found = [combine(run.tracer, np.multiply, [p, p]) for p in parts]
+    return combine(run.tracer, np.add, found)
+
+
+def _root_of_squares(run: Context, tensor: Tensor, axis: object, keepdims: bool = False) -> Any:
+    total = run.call(np.sum, [_squares(run, tensor)], {"axis": axis, "keepdims": keepdims})
+    return combine(run.tracer, np.sqrt, [total])
+
+
+def _of_vectors(run: Context, tensor: Tensor, ord: Any, axis: int, keepdims: bool) -> Any:
+    tracer = run.tracer
+    options = {"axis": axis, "keepdims": keepdims}
+    if isinstance(ord, str | Tensor):
+        tracer.refuse(f"Invalid norm order {ord!r} for vectors")
+    if ord is None or ord == 2:
+        return _root_of_squares(run, tensor, axis, keepdims)
+    sizes = combine(tracer, np.absolute, [tensor])
+    if ord in (np.inf, -np.inf):
+        return run.call(np.max if ord > 0 else np.min, [sizes], options)
+    if ord == 0:
+        there = run.call(np.not_equal, [tensor, 0], {})
+        return run.call(np.sum, [converted(tracer, there, sizes.dtype)], options)
+    if ord == 1:
+        return run.call(np.sum, [sizes], options)
+    powers = combine(tracer, np.power, [sizes, ord])
+    total = run.call(np.sum, [powers], options)
+    return combine(tracer, np.power, [total, 1 / ord])
+
+
+def _of_matrices(run: Context, tensor: Tensor, ord: object, axes: list[int], keepdims: bool) -> Any:
+    tracer = run.tracer
+    rows, columns = axes
+    if rows == columns:
+        tracer.refuse("Duplicate axes given.")
+    sizes = combine(tracer, np.absolute, [tensor])
+    if ord is None or ord in ("fro", "f"):
+        found = _root_of_squares(run, tensor, tuple(axes))
+    elif ord in (1, -1, np.inf, -np.inf):
+        summed, kept = (rows, columns) if abs(ord) == 1 else (columns, rows)
+        sums = run.call(np.sum, [sizes], {"axis": summed})
+        place = kept - 1 if kept > summed else kept
+        found = run.call(np.max if ord > 0 else np.min, [sums], {"axis": place})
+    elif ord in (2, -2, "nuc"):
+        rest = [d for d in range(tensor.ndim) if d not in axes]
+        values = singular_values(run, transpose(tracer, tensor, [*rest, rows, columns]))
+        reduced = np.sum if ord == "nuc" else np.max if ord == 2 else np.min
+        found = run.call(reduced, [values], {"axis": -1})
+    else:
+        tracer.refuse(f"Invalid norm order {ord!r} for matrices.")
+    return expand_dims(tracer, found, sorted(axes)) if keepdims else found
+
+
+@function(np.linalg.vector_norm)
+def _vector_norm(
+    run: Context, x: object, /, *, axis: object = None, keepdims: bool = False, ord: object = 2
+) -> Any:
+    tracer = run.tracer
+    tensor = tracer.tensor(x)
+    if axis is not None and not isinstance(axis, tuple | list):
+        return norm(run, tensor, ord, axis, keepdims)
+    axes = (
+        list(range(tensor.ndim))
+        if axis is None
+        else [normal_axis(tracer, a, tensor.ndim) for a in axis]
+    )
+    rest = [d for d in range(tensor.ndim) if d not in axes]
+    turned = transpose(tracer, tensor, [*rest, *axes]) if rest else tensor
+    line = size_of([tensor.shape[d] for d in axes])
+    flat = reshape(tracer, turned, [*(tensor.shape[d] for d in rest), line])
+    found = norm(run, flat, ord, -1)
+    return expand_dims(tracer, found, sorted(axes)) if keepdims else found
+
+
+@function(np.linalg.matrix_norm)
+def _matrix_norm(run: Context, x: object, /, *, keepdims: bool = False, ord: object = "fro") -> Any:
+    return norm(run, x, ord, (-2, -1), keepdims)
+
+
+@function(np.linalg.cond)
+def _cond(run: Context, x: object, p: object = None) -> Any:
+    matrix = matrices(run, x, "np.linalg.cond")
+    if p is None or p in (2, -2):
+        values = singular_values(run, matrix)
+        largest = run.call(np.max, [values], {"axis": -1})
+        least = run.call(np.min, [values], {"axis": -1})
+        pair = [least, largest] if p == -2 else [largest, least]
+        return combine(run.tracer, np.divide, pair)
+    sizes = [norm(run, each, p, (-2, -1)) for each in (matrix, inverse(run, matrix))]
+    return combine(run.tracer, np.multiply, sizes)
+
+
+@function(np.vecdot, np.linalg.vecdot)
+def _vecdot(run: Context, x1: object, x2: object, /, *, axis: int = -1) -> Any:
+    tracer = run.tracer
+    one = tracer.tensor(x1)
+    one = combine(tracer, np.conjugate, [one]) if one.dtype.kind == "c" else one
+    return run.call(
+        np.sum, [combine(tracer, np.multiply, [one, tracer.tensor(x2)])], {"axis": axis}
+    )
+
+
+_CALLED = {
+    ("f", True): "eigenvectors_of_real",
+    ("f", False): "eigenvalues_of_real",
+    ("c", True): "general_eigenvectors",
+    ("c", False): "general_eigenvalues",
+}
+
+
+def _found(run: Context, a: object, name: str, *, vectors: bool) -> list[Tensor]:
+    """Eigenvalues as complex numbers, and eigenvectors; of a real matrix as LAPACK pairs them."""
+    matrix = matrices(run, a, name, square=True)
+    kind, shape = inexact(run, matrix), matrix.shape[-2:]
+    if matrix.dtype.kind in "fc" and not run.tracer.map.parallel:
+        is_finite = run.call(np.all, [run.call(np.isfinite, [matrix], {})], {})
+        bad = run.call(np.logical_not, [is_finite], {})
+        end_if(run, bad, "LinAlgError", "Array must not contain infs or NaNs", can_go_on=True)
+    found = np.result_type(kind, np.complex64)
+    results = [(shape[:1], found), (shape, found)] if vectors else [(shape[:1], found)]
+    return list(
+        call(
+            run,
+            _CALLED[kind.kind, vectors],
+            "nn->n,nn" if vectors else "nn->n",
+            [(matrix, kind)],
+            results,
+            matrix.shape[:-2],
+            error="Eigenvalues did not converge",
+        )
+    )
+
+
+def _opened(run: Context, matrix: object, values: Tensor, found: Sequence[Tensor]) -> list[Tensor]:
+    """Arrays of complex numbers; of a real matrix real ones, unless eigenvalues are complex."""
+    tracer = run.tracer
+    if tracer.tensor(matrix).dtype.kind == "c":
+        return list(found)
+    apart = run.call(np.not_equal, [apply_imag(values), 0], {})
+    is_complex = tracer.stored_anew(tracer.tensor(run.call(np.any, [apart], {})), "is_complex")
+    return [real_or_complex(tracer, each, is_complex) for each in found]
+
+
+@function(np.linalg.eig)
+def _eig(run: Context, a: object) -> Any:
+    found = _found(run, a, "np.linalg.eig", vectors=True)
+    result: Any = type(np.linalg.eig(np.eye(1)))
+    return result(*_opened(run, a, found[0], found))
+
+
+@function(np.linalg.eigvals)
+def _eigvals(run: Context, a: object) -> Any:
+    found = _found(run, a, "np.linalg.eigvals", vectors=False)
+    return _opened(run, a, found[0], found)[0]
+
+
+@named("scipy.linalg", "eigvals")
+def _eigvals_of_scipy(run: Context, a: object, *, check_finite: bool = True) -> Any:
+    """Those of SciPy are complex always."""
+    return _found(run, a, "scipy.linalg.eigvals", vectors=False)[0]
+
+
+@named("scipy.linalg", "eig")
+def _eig_of_scipy(run: Context, a: object, *, check_finite: bool = True) -> Any:
+    values, vectors = _found(run, a, "scipy.linalg.eig", vectors=True)
+    return values, _opened(run, a, values, [vectors])[0]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import builtins
 import time
+from typing import Any
 
 import numpy as np
 
-from distspmd.frontend.from_numpy.numpy.registry import refused
+from distspmd.frontend.from_numpy.arrays.transcript import AsksForGradients
+from distspmd.frontend.from_numpy.context import Context
+from distspmd.frontend.from_numpy.numpy.registry import METHODS, attribute, refused
 
 _OUTSIDE = "read or write files outside of the program"
 
@@ -37,3 +40,11 @@ refused(
     always=True,
 )
 refused(builtins.eval, instead="write the expression itself", always=True)
+
+
+def _refuse(run: Context, *_: object, **__: object) -> Any:
+    raise AsksForGradients(run.tracer.message("gradients inside of a program"))
+
+
+METHODS["requires_grad_"] = METHODS["backward"] = METHODS["detach"] = _refuse
+attribute("grad")(_refuse)

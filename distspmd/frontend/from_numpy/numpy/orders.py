@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from distspmd.frontend.from_numpy.arrays.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.arrays.choosing import as_arrays
 from distspmd.frontend.from_numpy.arrays.complex_parts import apply_imag, apply_real
 from distspmd.frontend.from_numpy.arrays.elements import in_table, is_one
-from distspmd.frontend.from_numpy.arrays.kinds import of_numpy
+from distspmd.frontend.from_numpy.arrays.kinds import has_data, of_numpy
 from distspmd.frontend.from_numpy.arrays.shapes import (
     broadcast_to,
     expand_dims,
@@ -30,6 +31,7 @@ from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.numpy.creation import dtype_of, shape_of
 from distspmd.frontend.from_numpy.numpy.registry import METHODS, attribute, function
+from distspmd.frontend.from_numpy.reader.mutation import before_change
 
 
 @attribute("shape")
@@ -86,34 +88,34 @@ def _imag_part(run: Context, base: Tensor) -> Any:
 
 
 @function(np.real)
-def _real(run: Context, value: Any) -> Any:
+def _real(run: Context, value: object) -> Any:
     return apply_real(run.tracer.tensor(value))
 
 
 @function(np.imag)
-def _imag(run: Context, value: Any) -> Any:
+def _imag(run: Context, value: object) -> Any:
     return apply_imag(run.tracer.tensor(value))
 
 
 @function(np.angle)
-def _angle(run: Context, value: Any, deg: bool = False) -> Any:
+def _angle(run: Context, value: object, deg: bool = False) -> Any:
     tensor = run.tracer.tensor(value)
     found = combine(run.tracer, np.arctan2, [apply_imag(tensor), apply_real(tensor)])
     return of_numpy(combine(run.tracer, np.degrees, [found]) if deg else found)
 
 
 @function(np.shape)
-def _np_shape(run: Context, value: Any) -> Any:
+def _np_shape(run: Context, value: object) -> Any:
     return tuple(run.tracer.tensor(value).shape)
 
 
 @function(np.ndim)
-def _np_ndim(run: Context, value: Any) -> Any:
+def _np_ndim(run: Context, value: object) -> Any:
     return run.tracer.tensor(value).ndim
 
 
 @function(np.iscomplexobj)
-def _iscomplexobj(run: Context, value: Any) -> bool:
+def _iscomplexobj(run: Context, value: object) -> bool:
     return bool(run.tracer.tensor(value).dtype.kind == "c")
 
 
@@ -128,7 +130,7 @@ def _result_type(run: Context, *values: Any) -> Any:
 
 
 @function(np.isrealobj)
-def _isrealobj(run: Context, value: Any) -> bool:
+def _isrealobj(run: Context, value: object) -> bool:
     return not _iscomplexobj(run, value)
 
 
@@ -139,7 +141,7 @@ def _isscalar(run: Context, value: Any) -> bool:
 
 
 @function(np.size)
-def _np_size(run: Context, value: Any, axis: Any = None) -> Any:
+def _np_size(run: Context, value: object, axis: object = None) -> Any:
     tensor = run.tracer.tensor(value)
     if axis is None:
         return size_of(tensor.shape)
@@ -152,7 +154,9 @@ def _given(shape: Sequence[Any]) -> Any:
 
 
 @function(np.reshape)
-def _reshape(run: Context, value: Any, shape: Any = None, order: Any = "C", **options: Any) -> Any:
+def _reshape(
+    run: Context, value: object, shape: object = None, order: object = "C", **options: object
+) -> Any:
     shape = options.get("newshape", shape)
     tensor = run.tracer.tensor(value)
     if order == "F":
@@ -164,7 +168,9 @@ def _reshape(run: Context, value: Any, shape: Any = None, order: Any = "C", **op
     return reshape(run.tracer, tensor, shape_of(run, shape))
 
 
-def _method_reshape(run: Context, base: Any, *shape: Any, order: Any = "C", **_: Any) -> Any:
+def _method_reshape(
+    run: Context, base: object, *shape: object, order: object = "C", **_: object
+) -> Any:
     return _reshape(run, base, _given(shape), order)
 
 
@@ -172,11 +178,11 @@ METHODS["reshape"] = _method_reshape
 
 
 @function(np.ravel, method="ravel")
-def _ravel(run: Context, value: Any, order: Any = "C") -> Any:
+def _ravel(run: Context, value: object, order: object = "C") -> Any:
     return _reshape(run, value, -1, order)
 
 
-def _flatten(run: Context, base: Any, order: Any = "C") -> Any:
+def _flatten(run: Context, base: object, order: object = "C") -> Any:
     found = _reshape(run, base, -1, order)
     return run.tracer.stored_anew(run.tracer.unmerged(found))
 
@@ -205,7 +211,7 @@ METHODS["transpose"] = _method_transpose
 
 
 @function(np.swapaxes, method="swapaxes")
-def swapaxes(run: Context, value: Any, axis1: Any, axis2: Any) -> Any:
+def swapaxes(run: Context, value: object, axis1: object, axis2: object) -> Any:
     """``np.swapaxes``."""
     tensor = run.tracer.tensor(value)
     one, other = (normal_axis(run.tracer, a, tensor.ndim) for a in (axis1, axis2))
@@ -236,13 +242,13 @@ def _rollaxis(run: Context, value: Any, axis: Any, start: Any = 0) -> Any:
 
 
 @function(np.expand_dims)
-def _expand(run: Context, value: Any, axis: Any) -> Any:
+def _expand(run: Context, value: object, axis: Any) -> Any:
     axes = [axis] if isinstance(axis, int) else list(axis)
     return expand_dims(run.tracer, run.tracer.tensor(value), axes)
 
 
 @function(np.squeeze, method="squeeze")
-def _squeeze(run: Context, value: Any, axis: Any = None) -> Any:
+def _squeeze(run: Context, value: object, axis: Any = None) -> Any:
     axes = None if axis is None else [axis] if isinstance(axis, int) else list(axis)
     return squeeze(run.tracer, run.call(np.asarray, [value], {}), axes)
 
@@ -255,12 +261,12 @@ def _flip(run: Context, value: Any, axis: Any = None) -> Any:
 
 
 @function(np.fliplr)
-def _fliplr(run: Context, value: Any) -> Any:
+def _fliplr(run: Context, value: object) -> Any:
     return _flip(run, value, 1)
 
 
 @function(np.flipud)
-def _flipud(run: Context, value: Any) -> Any:
+def _flipud(run: Context, value: object) -> Any:
     return _flip(run, value, 0)
 
 
@@ -277,25 +283,25 @@ def _rot90(run: Context, value: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
 
 
 @function(np.broadcast_to)
-def _broadcast_to(run: Context, value: Any, shape: Any, **_: Any) -> Any:
+def _broadcast_to(run: Context, value: object, shape: object, **_: object) -> Any:
     tensor = run.tracer.tensor(value)
     return broadcast_to(run.tracer, tensor, shape_of(run, shape))
 
 
 @function(np.broadcast_shapes)
-def _broadcast_shapes(run: Context, *shapes: Any) -> Any:
+def _broadcast_shapes(run: Context, *shapes: object) -> Any:
     return run.tracer.broadcast_shape([shape_of(run, shape) for shape in shapes])
 
 
 @function(np.broadcast_arrays)
-def _broadcast_arrays(run: Context, *values: Any, **_: Any) -> Any:
+def _broadcast_arrays(run: Context, *values: object, **_: object) -> Any:
     tensors = [run.tracer.tensor(v) for v in values]
     shape = run.tracer.broadcast_shape([t.shape for t in tensors])
     return [broadcast_to(run.tracer, t, shape) for t in tensors]
 
 
 @function(np.atleast_1d)
-def atleast_1d(run: Context, *values: Any) -> Any:
+def atleast_1d(run: Context, *values: object) -> Any:
     """``np.atleast_1d``."""
     found = [
         reshape(run.tracer, t, [1]) if t.ndim == 0 else t for t in map(run.tracer.tensor, values)
@@ -304,7 +310,7 @@ def atleast_1d(run: Context, *values: Any) -> Any:
 
 
 @function(np.atleast_2d)
-def atleast_2d(run: Context, *values: Any) -> Any:
+def atleast_2d(run: Context, *values: object) -> Any:
     """``np.atleast_2d``."""
     found = [
         t if t.ndim > 1 else reshape(run.tracer, t, [1, size_of(t.shape)])
@@ -316,7 +322,7 @@ def atleast_2d(run: Context, *values: Any) -> Any:
 def _in_order(by_rows: bool) -> Any:
     """An array that lies in order already stays what it is; others are copied."""
 
-    def handler(run: Context, value: Any, dtype: Any = None, **_: Any) -> Any:
+    def handler(run: Context, value: object, dtype: object = None, **_: object) -> Any:
         tracer = run.tracer
         tensor = tracer.tensor(value)
         kind = dtype_of(run, dtype, tensor.dtype)
@@ -395,3 +401,20 @@ def _tolist(run: Context, base: Any) -> Any:
 METHODS["fill"] = _fill
 METHODS["item"] = _item
 METHODS["tolist"] = _tolist
+
+
+def _as_function(name: str) -> Any:
+    def call(run: Context, a: Any, *given: Any, **named: Any) -> Any:
+        if not isinstance(a, list | tuple) or has_data((a, given, named)) or "key" in named:
+            run.tracer.refuse(
+                f"bisect.{name} of what is not known is not covered: use np.searchsorted"
+            )
+        if name.startswith("insort") and isinstance(a, list):
+            before_change(run, a)
+        return getattr(bisect, name)(a, *given, **named)
+
+    return call
+
+
+for _name in ("bisect_left", "bisect_right", "insort_left", "insort_right"):
+    function(getattr(bisect, _name))(_as_function(_name))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import math
 from typing import Any
 
 import numpy as np
@@ -9,16 +11,18 @@ import numpy as np
 from distspmd.frontend.from_numpy.arrays import indexing
 from distspmd.frontend.from_numpy.arrays.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.arrays.shapes import broadcast_to, flip
-from distspmd.frontend.from_numpy.arrays.values import Tensor
+from distspmd.frontend.from_numpy.arrays.values import Tensor, View
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.numpy.joins import concatenate
-from distspmd.frontend.from_numpy.numpy.registry import function
+from distspmd.frontend.from_numpy.numpy.registry import METHODS, function
 from distspmd.frontend.tensor_ir.whole_numbers import add, subtract
 
 
 @function(np.pad)
-def _pad(run: Context, value: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
+def _pad(
+    run: Context, value: object, pad_width: object, mode: object = "constant", **options: object
+) -> Any:
     tracer = run.tracer
     tensor = tracer.stored(tracer.tensor(value))
     widths = _pairs(run, _by_dimension(pad_width, tensor.ndim), tensor.ndim)
@@ -60,7 +64,7 @@ def _turned(run: Context, tensor: Tensor, d: int, parts: list[Tensor], end: int)
     return [combine(run.tracer, np.subtract, [twice, part])]
 
 
-def _by_dimension(given: Any, rank: int) -> Any:
+def _by_dimension(given: object, rank: int) -> Any:
     """Widths of dimensions that a dictionary names; others have none."""
     if not isinstance(given, dict):
         return given
@@ -70,8 +74,8 @@ def _by_dimension(given: Any, rank: int) -> Any:
     return found
 
 
-def _pairs(run: Context, given: Any, rank: int, plain: bool = False) -> list[tuple[Any, Any]]:
-    def whole(v: Any) -> Any:
+def _pairs(run: Context, given: object, rank: int, plain: bool = False) -> list[tuple[Any, Any]]:
+    def whole(v: object) -> Any:
         return v if plain else run.tracer.as_whole(v, "a width of padding")
 
     if not isinstance(given, tuple | list):
@@ -85,7 +89,7 @@ def _pairs(run: Context, given: Any, rank: int, plain: bool = False) -> list[tup
 
 
 def _padding(
-    run: Context, tensor: Tensor, d: int, width: Any, mode: str, fill: Any, *, before: bool
+    run: Context, tensor: Tensor, d: int, width: object, mode: str, fill: object, *, before: bool
 ) -> list[Tensor]:
     tracer = run.tracer
     if width == 0:
@@ -116,3 +120,56 @@ def _padding(
         part = slice(subtract(subtract(length, width), skip), subtract(length, skip))
     found = indexing.read(tracer, tensor, (*lead, part))
     return [flip(tracer, found, [d])]
+
+
+_INSTEAD = "write np.resize(x, shape), or make an array of the new shape and assign its part"
+
+
+def _resize(run: Context, base: Tensor, *shape: object, refcheck: bool = True) -> None:
+    """``base.resize(shape)``: its elements in their order, with zeros behind them."""
+    tracer = run.tracer
+    name = _name_of(run, base)
+    given = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
+    extents = tuple(tracer.as_whole(n, "a length") for n in given)
+    if not all(isinstance(n, int) for n in (*extents, *base.shape)):
+        tracer.refuse(f"resize to or from a length that is not a number; {_INSTEAD}")
+    flat = run.call(np.ravel, [base], {})
+    before, count = math.prod(base.shape), math.prod(extents)
+    if count < before:
+        flat = indexing.read(tracer, flat, slice(0, count))
+    elif count > before:
+        rest = run.call(np.zeros, [count - before], {"dtype": base.dtype})
+        flat = run.call(np.concatenate, [[flat, rest]], {})
+    run.variables[name] = tracer.stored_anew(run.call(np.reshape, [flat, extents], {}), name)
+
+
+def _name_of(run: Context, base: Tensor) -> str:
+    """The one variable of an array that has its elements for itself."""
+    tracer = run.tracer
+    called = next(
+        (
+            part.func.value.id
+            for part in ast.walk(tracer.node)
+            if isinstance(part, ast.Call)
+            and isinstance(part.func, ast.Attribute)
+            and part.func.attr == "resize"
+            and isinstance(part.func.value, ast.Name)
+        ),
+        "",
+    )
+    if run.variables.get(called) is not base:
+        tracer.refuse(f"resize of an array that is no variable's; {_INSTEAD}")
+    if tracer.inner or tracer.guarded:
+        tracer.refuse(f"resize in a loop, or in a branch by a condition of the run; {_INSTEAD}")
+    if isinstance(base, View):
+        every = [v for frame in tracer.frames for v in frame.variables.values()]
+        seen = [v for v in every if isinstance(v, View) and v.container is base.container]
+        if base.container.is_argument or not base.is_whole or len(seen) > 1:
+            tracer.refuse(
+                f"resize of an argument, of a part of an array, or of an array that has other "
+                f"names; {_INSTEAD}"
+            )
+    return called
+
+
+METHODS["resize"] = _resize

@@ -21,7 +21,7 @@ from distspmd.frontend.from_numpy.numpy.written_out import written_out
 # -- what is real if values are -------------------------------------------------------------------
 
 
-def real_if(run: Context, found: Tensor, is_complex: Any) -> Tensor:
+def real_if(run: Context, found: Tensor, is_complex: object) -> Tensor:
     """Complex numbers that are real ones unless something holds."""
     tracer = run.tracer
     test = tracer.stored_anew(tracer.tensor(is_complex), "is_complex")
@@ -41,7 +41,7 @@ def _real_if_close(run: Context, a: Any, tol: Any = 100) -> Any:
     return real_if(run, tensor, run.call(np.logical_not, [near], {}))
 
 
-def real_if_in_pairs(found: Any, zeros: Any) -> Any:
+def real_if_in_pairs(found: object, zeros: object) -> Any:
     """What ``np.poly`` makes of zeros: real where each has its conjugate among them."""
     raise NotImplementedError
 
@@ -57,7 +57,7 @@ def _of_root(name: str) -> None:
     called = getattr(np, name)
 
     @function(getattr(np.emath, name))
-    def handler(run: Context, x: Any) -> Any:
+    def handler(run: Context, x: object) -> Any:
         tensor = run.tracer.tensor(x)
         if tensor.dtype.kind == "c":
             return combine(run.tracer, called, [tensor])
@@ -88,7 +88,7 @@ def _roots(p: Any) -> Any:
 
 
 @written_out(ascending.polyroots)
-def _polyroots(c: Any) -> Any:
+def _polyroots(c: object) -> Any:
     return np.sort(np.roots(np.asarray(c)[::-1]))
 
 
@@ -220,11 +220,11 @@ def _ascending_polyvander(x: Any, deg: Any) -> Any:
     return np.vander(x + 0.0, deg + 1, increasing=True)
 
 
-def _reversed(called: Any, like: Any) -> None:
+def _reversed(called: object, like: object) -> None:
     """A function of coefficients in the other order."""
 
     @function(called)
-    def handler(run: Context, *given: Any) -> Any:
+    def handler(run: Context, *given: object) -> Any:
         turned = [run.call(np.flip, [v], {}) if run.tracer.tensor(v).ndim else v for v in given]
         return run.call(np.flip, [run.call(like, turned, {})], {})
 
@@ -237,12 +237,12 @@ _reversed(ascending.polyfromroots, np.poly)
 
 
 @written_out(chebyshev.chebval)
-def _chebval(x: Any, c: Any, tensor: bool = True) -> Any:
+def _chebval(x: object, c: object, tensor: bool = True) -> Any:
     return summed(x, c, lambda v, x, k: v * (2 * x), lambda k: 1, lambda one, two, x: one + two * x)
 
 
 @written_out(legendre.legval)
-def _legval(x: Any, c: Any, tensor: bool = True) -> Any:
+def _legval(x: object, c: object, tensor: bool = True) -> Any:
     return summed(
         x,
         c,
@@ -253,7 +253,7 @@ def _legval(x: Any, c: Any, tensor: bool = True) -> Any:
 
 
 @written_out(hermite.hermval)
-def _hermval(x: Any, c: Any, tensor: bool = True) -> Any:
+def _hermval(x: object, c: object, tensor: bool = True) -> Any:
     return summed(
         x,
         c,
@@ -264,12 +264,12 @@ def _hermval(x: Any, c: Any, tensor: bool = True) -> Any:
 
 
 @written_out(hermite_e.hermeval)
-def _hermeval(x: Any, c: Any, tensor: bool = True) -> Any:
+def _hermeval(x: object, c: object, tensor: bool = True) -> Any:
     return summed(x, c, lambda v, x, k: v * x, lambda k: k - 1, lambda one, two, x: one + two * x)
 
 
 @written_out(laguerre.lagval)
-def _lagval(x: Any, c: Any, tensor: bool = True) -> Any:
+def _lagval(x: object, c: object, tensor: bool = True) -> Any:
     return summed(
         x,
         c,

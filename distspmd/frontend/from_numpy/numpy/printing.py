@@ -18,43 +18,43 @@ from distspmd.frontend.from_numpy.reader.texts import Text, described, has_data,
 
 
 @function(builtins.print)
-def _print(run: Context, *values: Any, **options: Any) -> None:
+def _print(run: Context, *values: object, **options: object) -> None:
     add_print(run, [as_text(run, value) for value in values], dict(options))
 
 
-def _text(run: Context, value: Any, conversion: str = "", spec: str = "") -> str:
+def _text(run: Context, value: object, conversion: str = "", spec: str = "") -> str:
     return kept_now(run, Text.of(described(value, conversion, spec)))
 
 
 @function(builtins.str)
-def _str(run: Context, value: Any = "", *more: Any) -> Any:
+def _str(run: Context, value: object = "", *more: object) -> Any:
     value = as_text(run, value)
     return _text(run, value) if has_data(value) else str(value, *more)
 
 
 @function(builtins.repr)
-def _repr(run: Context, value: Any) -> Any:
+def _repr(run: Context, value: object) -> Any:
     if is_own(value):
         return as_text(run, value, "r")
     return _text(run, value, "r") if has_data(value) else repr(value)
 
 
 @function(np.array2string, np.array_str)
-def _array_text(run: Context, a: Any, max_line_width: Any = None, **options: Any) -> Any:
+def _array_text(run: Context, a: object, max_line_width: object = None, **options: object) -> Any:
     if max_line_width is not None or any(value is not None for value in options.values()):
         run.tracer.refuse("a text of an array with options; set them by np.set_printoptions")
     return _text(run, a)
 
 
 @function(np.array_repr)
-def _array_repr(run: Context, arr: Any, **options: Any) -> Any:
+def _array_repr(run: Context, arr: object, **options: object) -> Any:
     if any(value is not None for value in options.values()):
         run.tracer.refuse("a text of an array with options; set them by np.set_printoptions")
     return _text(run, arr, "r")
 
 
 @function(builtins.format)
-def _format(run: Context, value: Any, spec: str = "") -> Any:
+def _format(run: Context, value: object, spec: str = "") -> Any:
     value = as_text(run, value)
     return _text(run, value, "", spec) if has_data(value) else format(value, spec)
 
@@ -78,8 +78,8 @@ def _warn(
     message: Any,
     category: Any = None,
     stacklevel: int = 1,
-    source: Any = None,
-    **_: Any,
+    source: object = None,
+    **_: object,
 ) -> None:
     """Let rank 0 write a warning to the standard error; its filters are asked now."""
     if isinstance(message, Warning):
@@ -92,9 +92,21 @@ def _warn(
         add_print(run, told, {"sep": "", "file": sys.stderr})
 
 
-def _exit(run: Context, code: Any = None) -> None:
+def _exit(run: Context, code: object = None) -> None:
     add_exit(run, code)
 
 
 for _each in (sys.exit, *(getattr(builtins, n) for n in ("exit", "quit") if hasattr(builtins, n))):
     function(_each)(_exit)
+
+
+@function(np.seterr)
+def _seterr(run: Context, all: object = None, **kinds: object) -> dict[str, Any]:
+    """The state before, as NumPy has it; warnings are not given by programs."""
+    for kind, wanted in (("all", all), *kinds.items()):
+        if wanted not in (None, "ignore", "warn"):
+            run.tracer.refuse(
+                f"{kind}={wanted!r} at floating-point errors: programs go on with inf and nan. "
+                "Check the values: if np.any(np.isnan(x)): raise FloatingPointError(...)"
+            )
+    return dict(np.geterr())

@@ -9,17 +9,25 @@ from typing import Any
 import numpy as np
 
 from distspmd.expressions.ir import Expression, Load, apply, cast
+from distspmd.frontend.from_numpy.arrays import indexing
 from distspmd.frontend.from_numpy.arrays.arithmetic import combine, converted
+from distspmd.frontend.from_numpy.arrays.comparisons import HALF
 from distspmd.frontend.from_numpy.arrays.contractions import LETTER, NoWindow, window_of
 from distspmd.frontend.from_numpy.arrays.elements import is_one, substitute
-from distspmd.frontend.from_numpy.arrays.half_numbers import HALF
+from distspmd.frontend.from_numpy.arrays.images import moved
 from distspmd.frontend.from_numpy.arrays.kinds import of_numpy
 from distspmd.frontend.from_numpy.arrays.lengths import check_lengths
-from distspmd.frontend.from_numpy.arrays.shapes import normal_axis, reshape, size_of, transpose
+from distspmd.frontend.from_numpy.arrays.shapes import (
+    expand_dims,
+    normal_axis,
+    reshape,
+    size_of,
+    transpose,
+)
 from distspmd.frontend.from_numpy.arrays.transcript import shape_text
-from distspmd.frontend.from_numpy.arrays.values import Tensor, View
+from distspmd.frontend.from_numpy.arrays.values import Tensor, View, axis
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.numpy.einsum_text import parse_subscripts
+from distspmd.frontend.from_numpy.numpy.einsum_dace import parse_subscripts
 from distspmd.frontend.from_numpy.numpy.reductions import finished
 from distspmd.frontend.from_numpy.numpy.registry import function
 from distspmd.frontend.tensor_ir.statements import Length
@@ -75,7 +83,7 @@ def contract(
     return converted(tracer, found, bool) if kind.kind == "b" else found
 
 
-def _stored(run: Context, tensor: Tensor, kind: Any) -> Tensor:
+def _stored(run: Context, tensor: Tensor, kind: object) -> Tensor:
     """An operand in the common type, as a window of a container.
 
     Another view, with steps or with several indices in a dimension, is copied: else the whole
@@ -118,7 +126,7 @@ def _extents(run: Context, terms: Sequence[str], operands: Sequence[Tensor]) -> 
 
 
 @function(np.matmul)
-def matmul(run: Context, a: Any, b: Any, out: Any = None, **_: Any) -> Any:
+def matmul(run: Context, a: object, b: object, out: object = None, **_: object) -> Any:
     """``a @ b``, with batches."""
     tracer = run.tracer
     one, other = tracer.tensor(a), tracer.tensor(b)
@@ -133,7 +141,7 @@ def matmul(run: Context, a: Any, b: Any, out: Any = None, **_: Any) -> Any:
 
 
 @function(np.dot, method="dot")
-def dot(run: Context, a: Any, b: Any, out: Any = None) -> Any:
+def dot(run: Context, a: object, b: object, out: object = None) -> Any:
     """``np.dot``."""
     tracer = run.tracer
     one, other = tracer.tensor(a), tracer.tensor(b)
@@ -146,19 +154,19 @@ def dot(run: Context, a: Any, b: Any, out: Any = None) -> Any:
 
 
 @function(np.vdot)
-def _vdot(run: Context, a: Any, b: Any) -> Any:
+def _vdot(run: Context, a: object, b: object) -> Any:
     tracer = run.tracer
     one, other = (_flat(run, v) for v in (a, b))
     return contract(run, ["a", "a"], "", [combine(tracer, np.conjugate, [one]), other])
 
 
-def _flat(run: Context, value: Any) -> Tensor:
+def _flat(run: Context, value: object) -> Tensor:
     tensor = run.tracer.tensor(value)
     return tensor if tensor.ndim == 1 else reshape(run.tracer, tensor, [size_of(tensor.shape)])
 
 
 @function(np.inner)
-def _inner(run: Context, a: Any, b: Any) -> Any:
+def _inner(run: Context, a: object, b: object) -> Any:
     tracer = run.tracer
     one, other = tracer.tensor(a), tracer.tensor(b)
     if not one.ndim or not other.ndim:
@@ -169,9 +177,7 @@ def _inner(run: Context, a: Any, b: Any) -> Any:
 
 
 @function(np.outer)
-def _outer(run: Context, a: Any, b: Any, out: Any = None) -> Any:
-    from distspmd.frontend.from_numpy.arrays.shapes import expand_dims
-
+def _outer(run: Context, a: object, b: object, out: object = None) -> Any:
     tracer = run.tracer
     one, other = _flat(run, a), _flat(run, b)
     found = combine(tracer, np.multiply, [expand_dims(tracer, one, [1]), other])
@@ -198,8 +204,7 @@ def _tensordot(run: Context, a: Any, b: Any, axes: Any = 2) -> Any:
 
 
 @function(np.kron)
-def _kron(run: Context, a: Any, b: Any) -> Any:
-    from distspmd.frontend.from_numpy.arrays.shapes import expand_dims
+def _kron(run: Context, a: object, b: object) -> Any:
     from distspmd.frontend.tensor_ir.whole_numbers import multiply
 
     tracer = run.tracer
@@ -262,9 +267,6 @@ def _einsum(run: Context, subscripts: Any, *operands: Any, out: Any = None, **op
 
 def _diagonal(run: Context, term: str, tensors: list[Tensor], place: int) -> str:
     """An operand with a letter twice is its diagonal."""
-    from distspmd.frontend.from_numpy.arrays.images import moved
-    from distspmd.frontend.from_numpy.arrays.values import axis
-
     if len(set(term)) == len(term):
         return term
     letters = "".join(dict.fromkeys(term))
@@ -307,14 +309,19 @@ def _einsum_path(run: Context, subscripts: str, *operands: Any, optimize: Any = 
 
 @function(np.trace, method="trace")
 def _trace(
-    run: Context, value: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, **_: Any
+    run: Context,
+    value: object,
+    offset: object = 0,
+    axis1: object = 0,
+    axis2: object = 1,
+    **_: object,
 ) -> Any:
     found = run.call(np.diagonal, [value, offset, axis1, axis2], {})
     return run.call(np.sum, [found, -1], {})
 
 
 @function(np.linalg.multi_dot)
-def _multi_dot(run: Context, arrays: Any, **_: Any) -> Any:
+def _multi_dot(run: Context, arrays: Any, **_: object) -> Any:
     found = arrays[0]
     for other in arrays[1:]:
         found = dot(run, found, other)
@@ -332,15 +339,13 @@ def _of_three(run: Context, vectors: Tensor) -> Tensor:
 @function(np.cross)
 def _cross(
     run: Context,
-    a: Any,
-    b: Any,
-    axisa: Any = -1,
-    axisb: Any = -1,
-    axisc: Any = -1,
-    axis: Any = None,
+    a: object,
+    b: object,
+    axisa: object = -1,
+    axisb: object = -1,
+    axisc: object = -1,
+    axis: object = None,
 ) -> Any:
-    from distspmd.frontend.from_numpy.arrays import indexing
-
     tracer = run.tracer
     if axis is not None:
         axisa = axisb = axisc = axis

@@ -34,7 +34,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import add, subtract
 
 
 @function(builtins.range)
-def _range(run: Context, *ends: Any) -> Any:
+def _range(run: Context, *ends: object) -> Any:
     tracer = run.tracer
     values = [tracer.as_whole(e, "an end of a range") for e in ends]
     first, end, step = 0, values[0], 1
@@ -71,7 +71,7 @@ def _len(run: Context, value: Any) -> Any:
         run.tracer.fail(problem)
 
 
-def _length_of_object(run: Context, value: Any) -> Any:
+def _length_of_object(run: Context, value: object) -> Any:
     found = required(run, "len", len, value)
     if isinstance(found, int) and found < 0:
         run.tracer.fail(ValueError("__len__() should return >= 0"))
@@ -79,18 +79,18 @@ def _length_of_object(run: Context, value: Any) -> Any:
 
 
 @function(itertools.product)
-def _product(run: Context, *values: Any, repeat: int = 1) -> Any:
+def _product(run: Context, *values: object, repeat: int = 1) -> Any:
     return Places(values * repeat)
 
 
 @function(np.ndindex)
-def _ndindex(run: Context, *shape: Any) -> Any:
+def _ndindex(run: Context, *shape: object) -> Any:
     extents = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
     return Places(tuple(_range(run, n) for n in extents))
 
 
 @function(np.ndenumerate)
-def _ndenumerate(run: Context, arr: Any) -> Any:
+def _ndenumerate(run: Context, arr: object) -> Any:
     if isinstance(arr, Tensor):
         arr = run.tracer.stored(arr)
     elif not isinstance(arr, np.ndarray):
@@ -99,7 +99,7 @@ def _ndenumerate(run: Context, arr: Any) -> Any:
 
 
 @function(np.nditer)
-def _nditer(run: Context, op: Any, flags: Any = (), op_flags: Any = (), **named: Any) -> Any:
+def _nditer(run: Context, op: object, flags: Any = (), op_flags: object = (), **named: Any) -> Any:
     if named or not {*flags} <= {"multi_index", "c_index", "zerosize_ok", "refs_ok"}:
         told_flags = [*flags, *named]
         run.tracer.refuse(f"np.nditer with {told_flags}; write loops over np.ndindex(a.shape)")
@@ -111,7 +111,7 @@ def _nditer(run: Context, op: Any, flags: Any = (), op_flags: Any = (), **named:
 
 
 @function(builtins.reversed)
-def _reversed(run: Context, values: Any) -> Any:
+def _reversed(run: Context, values: object) -> Any:
     if isinstance(values, SymbolicRange):
         last = add(values.first, (values.length - 1) * values.step)
         return SymbolicRange(last, subtract(values.first, values.step), -values.step)
@@ -126,7 +126,7 @@ def _reversed(run: Context, values: Any) -> Any:
     return list(static_values(run, values))[::-1]
 
 
-def as_list(run: Context, values: Any) -> Any:
+def as_list(run: Context, values: object) -> Any:
     """A list of as many values as the run decides; None for others."""
     if isinstance(values, RunList):
         return lists.copied(run, values)
@@ -143,7 +143,7 @@ def as_list(run: Context, values: Any) -> Any:
 
 
 @function(builtins.list)
-def _list(run: Context, values: Any = ()) -> Any:
+def _list(run: Context, values: object = ()) -> Any:
     made = as_list(run, values)
     if made is not None:
         return made
@@ -151,12 +151,12 @@ def _list(run: Context, values: Any = ()) -> Any:
 
 
 @function(builtins.tuple)
-def _tuple(run: Context, values: Any = ()) -> Any:
+def _tuple(run: Context, values: object = ()) -> Any:
     return tuple(static_values(run, values))
 
 
 @function(builtins.set)
-def _set(run: Context, values: Any = ()) -> Any:
+def _set(run: Context, values: object = ()) -> Any:
     made = as_list(run, values)
     if made is None:
         found = list(static_values(run, values))
@@ -187,14 +187,14 @@ def _abs(run: Context, value: Any) -> Any:
 
 
 @function(builtins.divmod)
-def _divmod(run: Context, a: Any, b: Any) -> Any:
+def _divmod(run: Context, a: object, b: object) -> Any:
     import ast
 
     return run.binary(ast.FloorDiv(), a, b), run.binary(ast.Mod(), a, b)
 
 
 @function(builtins.sum)
-def _sum(run: Context, values: Any, start: Any = 0) -> Any:
+def _sum(run: Context, values: object, start: object = 0) -> Any:
     import ast
 
     if isinstance(values, RunList):
@@ -213,7 +213,7 @@ def _sum(run: Context, values: Any, start: Any = 0) -> Any:
 
 
 @function(builtins.any)
-def _any(run: Context, values: Any) -> Any:
+def _any(run: Context, values: object) -> Any:
     if isinstance(values, Generator) and values.is_function:
         return run.run_function(iteration.any_of, {"values": values})
     if isinstance(values, RunList):
@@ -231,7 +231,7 @@ def _any(run: Context, values: Any) -> Any:
 
 
 @function(builtins.all)
-def _all(run: Context, values: Any) -> Any:
+def _all(run: Context, values: object) -> Any:
     if isinstance(values, Generator) and values.is_function:
         return run.run_function(iteration.all_of, {"values": values})
     if isinstance(values, RunList):
@@ -298,7 +298,7 @@ def _complex(run: Context, real: Any = 0.0, imaginary: Any = 0.0) -> Any:
 
 
 @function(builtins.bool)
-def _bool(run: Context, value: Any = False) -> Any:
+def _bool(run: Context, value: object = False) -> Any:
     value = tested(run, value)
     known = run.truth(value)
     if known is not None:
@@ -318,7 +318,7 @@ def _round(run: Context, value: Any, digits: Any = None) -> Any:
 
 
 @function(builtins.type)
-def _type(run: Context, value: Any) -> Any:
+def _type(run: Context, value: object) -> Any:
     if isinstance(value, Tensor) and value.run_type is not None:
         run.tracer.refuse("type(...) of a number of which the run decides the type; isinstance")
     if isinstance(value, Tensor):
@@ -331,7 +331,7 @@ def _type(run: Context, value: Any) -> Any:
 
 
 @function(builtins.hasattr)
-def _hasattr(run: Context, value: Any, name: str) -> bool:
+def _hasattr(run: Context, value: object, name: str) -> bool:
     if is_own(value) and not hasattr(class_of(value), "__getattr__"):
         return name in vars(value) or hasattr(class_of(value), name)
     if isinstance(value, Tensor):
@@ -340,7 +340,7 @@ def _hasattr(run: Context, value: Any, name: str) -> bool:
 
 
 @function(builtins.callable)
-def _callable(run: Context, value: Any) -> bool:
+def _callable(run: Context, value: object) -> bool:
     return isinstance(value, Closure) or callable(value)
 
 
@@ -348,7 +348,7 @@ FLOAT64 = np.dtype(np.float64)
 
 
 def _as_ufunc(name: str, ufunc: np.ufunc) -> Any:
-    def call(run: Context, *operands: Any) -> Any:
+    def call(run: Context, *operands: object) -> Any:
         if not any(isinstance(o, Tensor | sympy.Basic) for o in operands):
             try:
                 return getattr(math, name)(*operands)
@@ -390,7 +390,7 @@ for _name, _ufunc in _MATH.items():
 
 
 def _to_int(ufunc: np.ufunc) -> Any:
-    def call(run: Context, value: Any) -> Any:
+    def call(run: Context, value: object) -> Any:
         if isinstance(value, sympy.Basic):
             return value
         if not isinstance(value, Tensor):
@@ -405,7 +405,7 @@ for _ufunc in (np.floor, np.ceil, np.trunc):
 
 
 def _test(ufunc: np.ufunc) -> Any:
-    def call(run: Context, value: Any) -> Any:
+    def call(run: Context, value: object) -> Any:
         if not isinstance(value, Tensor | sympy.Basic):
             return getattr(math, ufunc.__name__)(value)
         return combine(run.tracer, ufunc, [value])

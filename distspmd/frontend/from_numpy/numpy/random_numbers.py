@@ -20,9 +20,9 @@ import sympy
 from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.from_numpy.arrays.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.arrays.kinds import has_data
+from distspmd.frontend.from_numpy.arrays.transcript import DrawsBefore
 from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View, index_expression, number
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.kinds.reading_again import DrawsBefore
 from distspmd.frontend.from_numpy.numpy.creation import shape_of
 from distspmd.frontend.from_numpy.numpy.registry import FUNCTIONS
 from distspmd.frontend.tensor_ir.statements import Index, Length, SetSymbol
@@ -54,7 +54,7 @@ class Stream:
         raise AttributeError(f"the method {name!r} of a generator of random numbers: {advice}")
 
 
-def make_stream(run: Context, seed: Any = None) -> Stream:
+def make_stream(run: Context, seed: object = None) -> Stream:
     """``np.random.default_rng(seed)``."""
     tracer = run.tracer
     if isinstance(seed, Stream):
@@ -80,7 +80,7 @@ def make_stream(run: Context, seed: Any = None) -> Stream:
     else:
         expression = tracer.stored_anew(converted(tracer, value, INT64), "seed").element(())
     draws = tracer.unique("draws")
-    tracer.bounds[draws] = (0, None)
+    tracer.known.bounds[draws] = (0, None)
     tracer.add(SetSymbol(draws, sympy.Integer(0), INT64))
     return Stream(expression, draws)
 
@@ -91,7 +91,7 @@ def _is_constant(value: Tensor) -> bool:
     return isinstance(value.element(()), Constant)
 
 
-def shape_drawn(run: Context, size: Any, *parameters: Any) -> tuple[Length, ...]:
+def shape_drawn(run: Context, size: object, *parameters: object) -> tuple[Length, ...]:
     """The shape of a draw: that which is given, or that of its parameters."""
     if size is not None:
         return shape_of(run, size)
@@ -115,7 +115,7 @@ def draw(
         numbers: how many of them it needs.
     """
 
-    def element(place: Any, _: tuple[Index, ...]) -> Expression:
+    def element(place: object, _: tuple[Index, ...]) -> Expression:
         def own(which: int) -> Expression:
             at = index_expression(add(multiply(place, numbers), which))
             return apply("uniform", stream.seed, stream.number, at)
@@ -135,7 +135,7 @@ def draw_at_places(
 ) -> View:
     """An array of a draw, of which an element is made of its place in reading order."""
     tracer = run.tracer
-    if tracer.parallel or tracer.straight is not None:
+    if tracer.map.parallel or tracer.map.straight is not None:
         tracer.refuse("random numbers in a parallel map; draw all of them before it")
 
     def at(index: tuple[Index, ...]) -> Expression:
@@ -208,14 +208,14 @@ def typed(run: Context, value: Tensor, dtype: Any, out: Any = None) -> Any:
 
 @stream_method("random", "random_sample", "rand_sample", "sample", "ranf")
 def random(
-    run: Context, rng: Stream, size: Any = None, dtype: Any = np.float64, out: Any = None
+    run: Context, rng: Stream, size: Any = None, dtype: object = np.float64, out: Any = None
 ) -> Any:
     """Numbers of [0, 1)."""
     shape = out.shape if out is not None and size is None else shape_drawn(run, size)
     return as_drawn(typed(run, draw(run, rng, shape, uniform), dtype, out), shape)
 
 
-def as_drawn(value: Any, shape: tuple[Length, ...], kind: type = float) -> Any:
+def as_drawn(value: object, shape: tuple[Length, ...], kind: type = float) -> Any:
     """NumPy gives a number of Python where no size is given."""
     if not shape and isinstance(value, View):
         value.weak = kind
@@ -223,20 +223,20 @@ def as_drawn(value: Any, shape: tuple[Length, ...], kind: type = float) -> Any:
 
 
 @stream_method("rand")
-def _rand(run: Context, rng: Stream, *shape: Any) -> Any:
+def _rand(run: Context, rng: Stream, *shape: object) -> Any:
     return random(run, rng, shape or None)
 
 
 @stream_method("uniform")
 def _uniform_between(
-    run: Context, rng: Stream, low: Any = 0.0, high: Any = 1.0, size: Any = None
+    run: Context, rng: Stream, low: object = 0.0, high: object = 1.0, size: object = None
 ) -> Any:
     shape = shape_drawn(run, size, low, high)
     width = run.call(np.subtract, [high, low], {})
     return _moved(run, draw(run, rng, shape, uniform), low, width)
 
 
-def _moved(run: Context, drawn: Tensor, place: Any, scale: Any) -> Any:
+def _moved(run: Context, drawn: Tensor, place: object, scale: object) -> Any:
     """``place + scale * drawn``, of the shape of what was drawn."""
     tracer = run.tracer
     found = combine(tracer, np.multiply, [drawn, scale])
@@ -259,20 +259,20 @@ def _standard_normal(
 
 
 @stream_method("randn")
-def _randn(run: Context, rng: Stream, *shape: Any) -> Any:
+def _randn(run: Context, rng: Stream, *shape: object) -> Any:
     return _standard_normal(run, rng, shape or None)
 
 
 @stream_method("normal")
 def _normal_of(
-    run: Context, rng: Stream, loc: Any = 0.0, scale: Any = 1.0, size: Any = None
+    run: Context, rng: Stream, loc: object = 0.0, scale: object = 1.0, size: object = None
 ) -> Any:
     return _moved(run, draw(run, rng, shape_drawn(run, size, loc, scale), _normal, 2), loc, scale)
 
 
 @stream_method("lognormal")
 def _lognormal(
-    run: Context, rng: Stream, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None
+    run: Context, rng: Stream, mean: object = 0.0, sigma: object = 1.0, size: object = None
 ) -> Any:
     return _stored(run, combine(run.tracer, np.exp, [_normal_of(run, rng, mean, sigma, size)]))
 
@@ -282,12 +282,12 @@ def _stored(run: Context, value: Tensor) -> Any:
 
 
 @stream_method("exponential")
-def _exponential_of(run: Context, rng: Stream, scale: Any = 1.0, size: Any = None) -> Any:
+def _exponential_of(run: Context, rng: Stream, scale: object = 1.0, size: object = None) -> Any:
     return _moved(run, draw(run, rng, shape_drawn(run, size, scale), _exponential), 0.0, scale)
 
 
 @stream_method("standard_exponential")
-def _standard_exponential(run: Context, rng: Stream, size: Any = None) -> Any:
+def _standard_exponential(run: Context, rng: Stream, size: object = None) -> Any:
     return as_drawn(draw(run, rng, shape_drawn(run, size), _exponential), shape_drawn(run, size))
 
 
@@ -296,7 +296,7 @@ def _located(name: str, sample: Sample) -> None:
 
     @stream_method(name)
     def handler(
-        run: Context, rng: Stream, loc: Any = 0.0, scale: Any = 1.0, size: Any = None
+        run: Context, rng: Stream, loc: object = 0.0, scale: object = 1.0, size: object = None
     ) -> Any:
         return _moved(run, draw(run, rng, shape_drawn(run, size, loc, scale), sample), loc, scale)
 
@@ -329,12 +329,12 @@ _located("logistic", _logistic)
 
 
 @stream_method("standard_cauchy")
-def _standard_cauchy(run: Context, rng: Stream, size: Any = None) -> Any:
+def _standard_cauchy(run: Context, rng: Stream, size: object = None) -> Any:
     return as_drawn(draw(run, rng, shape_drawn(run, size), _cauchy), shape_drawn(run, size))
 
 
 @stream_method("rayleigh")
-def _rayleigh(run: Context, rng: Stream, scale: Any = 1.0, size: Any = None) -> Any:
+def _rayleigh(run: Context, rng: Stream, scale: object = 1.0, size: object = None) -> Any:
     def sample(u: Callable[[int], Expression]) -> Expression:
         return apply("sqrt", apply("multiply", _number(2.0), _exponential(u)))
 
@@ -345,7 +345,7 @@ def _powered(name: str, finish: Callable[[Any, Any, Any], Any], sample: Sample) 
     """Add a distribution with an exponent."""
 
     @stream_method(name)
-    def handler(run: Context, rng: Stream, a: Any, size: Any = None) -> Any:
+    def handler(run: Context, rng: Stream, a: object, size: object = None) -> Any:
         drawn = draw(run, rng, shape_drawn(run, size, a), sample)
         return _stored(run, finish(run, drawn, run.call(np.divide, [1.0, a], {})))
 
@@ -360,7 +360,7 @@ _powered(
 
 
 @stream_method("geometric")
-def _geometric(run: Context, rng: Stream, p: Any, size: Any = None) -> Any:
+def _geometric(run: Context, rng: Stream, p: object, size: object = None) -> Any:
     tracer = run.tracer
     drawn = draw(run, rng, shape_drawn(run, size, p), _exponential)
     rate = run.call(np.negative, [run.call(np.log1p, [run.call(np.negative, [p], {})], {})], {})
@@ -398,13 +398,18 @@ def integers(
     return tracer.stored_anew(converted(tracer, whole, np.dtype(dtype)))
 
 
-def _is_data(*values: Any) -> bool:
+def _is_data(*values: object) -> bool:
     return any(isinstance(v, Tensor | sympy.Basic | np.ndarray | list) for v in values)
 
 
 @stream_method("randint")
 def _randint(
-    run: Context, rng: Stream, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64
+    run: Context,
+    rng: Stream,
+    low: object,
+    high: object = None,
+    size: object = None,
+    dtype: object = np.int64,
 ) -> Any:
     found = integers(run, rng, low, high, size, dtype)
     return as_drawn(found, found.shape, int) if size is None and dtype in (int, np.int64) else found
@@ -462,7 +467,7 @@ def _legacy(name: str) -> Callable[..., Any]:
     return lambda run, *given, **named: handler(run, global_stream(run), *given, **named)
 
 
-def _seed(run: Context, seed: Any = None) -> None:
+def _seed(run: Context, seed: object = None) -> None:
     seeded(run, "np.random", lambda run: make_stream(run, seed), anew=True)
 
 

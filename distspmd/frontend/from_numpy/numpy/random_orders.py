@@ -28,11 +28,11 @@ from distspmd.frontend.from_numpy.numpy.random_numbers import (
 def _choice(
     run: Context,
     rng: Stream,
-    a: Any,
-    size: Any = None,
-    replace: Any = True,
-    p: Any = None,
-    axis: Any = 0,
+    a: object,
+    size: object = None,
+    replace: object = True,
+    p: object = None,
+    axis: object = 0,
     shuffle: bool = True,
 ) -> Any:
     tracer = run.tracer
@@ -56,12 +56,12 @@ def _choice(
     return run.call(np.take, [given, tracer.stored(tracer.tensor(places)), d], {})
 
 
-def _permutation_of(run: Context, rng: Stream, n: Any) -> Any:
+def _permutation_of(run: Context, rng: Stream, n: object) -> Any:
     return run.call(np.argsort, [draw(run, rng, (n,), uniform)], {})
 
 
 @stream_method("permutation")
-def _permutation(run: Context, rng: Stream, x: Any, axis: Any = 0) -> Any:
+def _permutation(run: Context, rng: Stream, x: object, axis: object = 0) -> Any:
     tracer = run.tracer
     if isinstance(x, int | sympy.Basic):
         return _permutation_of(run, rng, x)
@@ -73,7 +73,7 @@ def _permutation(run: Context, rng: Stream, x: Any, axis: Any = 0) -> Any:
 
 
 @stream_method("shuffle")
-def _shuffle(run: Context, rng: Stream, x: Any, axis: Any = 0) -> None:
+def _shuffle(run: Context, rng: Stream, x: object, axis: object = 0) -> None:
     if not isinstance(x, View):
         run.tracer.refuse("shuffle of what is no array; use permutation")
     run.tracer.assign(x, run.tracer.stored_anew(_permutation(run, rng, x, axis)))

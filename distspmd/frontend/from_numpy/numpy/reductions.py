@@ -8,15 +8,23 @@ from typing import Any
 import numpy as np
 from dace.libraries.standard import Reduce
 
-from distspmd.expressions.ir import apply, cast
+from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.from_numpy.arrays import indexing
 from distspmd.frontend.from_numpy.arrays.arithmetic import apply_ufunc, choose, combine, converted
 from distspmd.frontend.from_numpy.arrays.choosing import chosen, in_one_dimension
+from distspmd.frontend.from_numpy.arrays.comparisons import HALF
 from distspmd.frontend.from_numpy.arrays.elements import truth_of
-from distspmd.frontend.from_numpy.arrays.half_numbers import HALF
 from distspmd.frontend.from_numpy.arrays.lengths import neutral_outside
 from distspmd.frontend.from_numpy.arrays.shapes import expand_dims, normal_axis, size_of
-from distspmd.frontend.from_numpy.arrays.values import Tensor, View, make_view, number
+from distspmd.frontend.from_numpy.arrays.values import (
+    INT64,
+    Tensor,
+    View,
+    index_expression,
+    make_view,
+    number,
+    whole_expression,
+)
 from distspmd.frontend.from_numpy.arrays.values import axis as axis_symbol
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import rarer_forms
@@ -36,7 +44,7 @@ _LAMBDAS = {
 _CONTRACTED = {"add": "sum", "maximum": "max", "minimum": "min"}
 
 
-def axes_of(run: Context, tensor: Tensor, axis: Any) -> list[int]:
+def axes_of(run: Context, tensor: Tensor, axis: object) -> list[int]:
     """The axes that are reduced."""
     if axis is None:
         return list(range(tensor.ndim))
@@ -50,13 +58,13 @@ def axes_of(run: Context, tensor: Tensor, axis: Any) -> list[int]:
 def reduce(
     run: Context,
     name: str,
-    value: Any,
-    axis: Any = None,
+    value: object,
+    axis: object = None,
     *,
     keepdims: bool = False,
-    where: Any = True,
-    initial: Any = None,
-    dtype: Any = None,
+    where: object = True,
+    initial: object = None,
+    dtype: object = None,
 ) -> Tensor:
     """Reduce by an operation of NumPy, in the type of the elements or in one that is given."""
     tracer = run.tracer
@@ -97,7 +105,7 @@ def reduce(
 
 
 def _unmasked(
-    run: Context, name: str, tensor: Tensor, axis: Any, initial: Any
+    run: Context, name: str, tensor: Tensor, axis: object, initial: object
 ) -> tuple[Tensor, Any, Tensor | None]:
     """A tensor that is neutral where a mask leaves out, the axes, and the mask if it stays."""
     tracer, mask = run.tracer, tensor.mask
@@ -115,7 +123,7 @@ def _unmasked(
     return found, axis if by_rows else None, None
 
 
-def _neutral(tracer: Any, name: str, dtype: Any, initial: Any) -> Any:
+def _neutral(tracer: Any, name: str, dtype: Any, initial: object) -> Any:
     if name in ("maximum", "minimum"):
         if initial is not None:
             return initial
@@ -165,7 +173,7 @@ def _reduced(run: Context, name: str, tensor: Tensor, axes: Sequence[int]) -> Te
     room = [tracer.capacity(n) for n in tensor.shape]
     if tracer.is_decided_by_data(*tensor.shape):
         neutral = number(identity, tensor.dtype)
-        tensor = neutral_outside(tensor, room, lambda _: neutral, tracer.bounds)
+        tensor = neutral_outside(tensor, room, lambda _: neutral, tracer.known.bounds)
     stored = _whole(tracer, tensor)
     result = tracer.container(tracer.target or name, [room[d] for d in kept], tensor.dtype)
     reduced = list(axes) if kept else None
@@ -218,13 +226,13 @@ def finished(run: Context, found: Any, out: Any) -> Any:
 def _summing(name: str) -> Any:
     def call(
         run: Context,
-        value: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
+        value: object,
+        axis: object = None,
+        dtype: object = None,
+        out: object = None,
         keepdims: bool = False,
-        initial: Any = None,
-        where: Any = True,
+        initial: object = None,
+        where: object = True,
     ) -> Any:
         tensor = run.tracer.tensor(value)
         kind = wide(tensor.dtype) if dtype is None else dtype_of(run, dtype)
@@ -238,10 +246,10 @@ def _summing(name: str) -> Any:
     return call
 
 
-def count_at_most(run: Context, found: Tensor, most: Any) -> None:
+def count_at_most(run: Context, found: Tensor, most: object) -> None:
     """Say that a number that counts elements is none above their number."""
     if isinstance(found, View) and found.is_whole and not found.ndim:
-        run.tracer.most[found.container] = most
+        run.tracer.known.most[found.container] = most
 
 
 function(np.sum, method="sum")(_summing("add"))
@@ -251,12 +259,12 @@ function(np.prod, method="prod")(_summing("multiply"))
 def _extreme(name: str) -> Any:
     def call(
         run: Context,
-        value: Any,
-        axis: Any = None,
-        out: Any = None,
+        value: object,
+        axis: object = None,
+        out: object = None,
         keepdims: bool = False,
-        initial: Any = None,
-        where: Any = True,
+        initial: object = None,
+        where: object = True,
     ) -> Any:
         found = reduce(run, name, value, axis, keepdims=keepdims, where=where, initial=initial)
         return finished(run, found, out)
@@ -271,11 +279,11 @@ function(np.min, np.amin, method="min")(_extreme("minimum"))
 def _truth(name: str) -> Any:
     def call(
         run: Context,
-        value: Any,
-        axis: Any = None,
-        out: Any = None,
+        value: object,
+        axis: object = None,
+        out: object = None,
         keepdims: bool = False,
-        where: Any = True,
+        where: object = True,
     ) -> Any:
         tensor = converted(run.tracer, value, bool)
         found = reduce(run, name, tensor, axis, keepdims=keepdims, where=where)
@@ -292,13 +300,13 @@ function(np.all, method="all")(_truth("logical_and"))
 def _ufunc_reduce(
     run: Context,
     ufunc: np.ufunc,
-    value: Any,
-    axis: Any = 0,
-    dtype: Any = None,
-    out: Any = None,
+    value: object,
+    axis: object = 0,
+    dtype: object = None,
+    out: object = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = True,
+    initial: object = None,
+    where: object = True,
 ) -> Any:
     tensor = run.tracer.tensor(value)
     name = ufunc.__name__
@@ -316,12 +324,12 @@ def _ufunc_reduce(
     return finished(run, found, out)
 
 
-def _is_one(axis: Any) -> bool:
+def _is_one(axis: object) -> bool:
     return axis is None or isinstance(axis, int)
 
 
 @ufunc_method("outer")
-def _ufunc_outer(run: Context, ufunc: np.ufunc, a: Any, b: Any, **keywords: Any) -> Any:
+def _ufunc_outer(run: Context, ufunc: np.ufunc, a: object, b: object, **keywords: object) -> Any:
     tracer = run.tracer
     one, other = tracer.tensor(a), tracer.tensor(b)
     wide_one = expand_dims(tracer, one, [one.ndim + d for d in range(other.ndim)])
@@ -329,7 +337,7 @@ def _ufunc_outer(run: Context, ufunc: np.ufunc, a: Any, b: Any, **keywords: Any)
 
 
 @ufunc_method("at")
-def _ufunc_at(run: Context, ufunc: np.ufunc, base: Any, items: Any, value: Any = None) -> None:
+def _ufunc_at(run: Context, ufunc: np.ufunc, base: Any, items: object, value: Any = None) -> None:
     tracer = run.tracer
     if ufunc.nin == 1:
         run.call(rarer_forms.apply_at, [ufunc, base, items], {})
@@ -349,3 +357,54 @@ def _ufunc_at(run: Context, ufunc: np.ufunc, base: Any, items: Any, value: Any =
             f"{kind}; convert the array first: astype({kind})"
         )
     indexing.accumulate(tracer, base, items, value, ufunc.__name__)
+
+
+def _place_of(name: str) -> Any:
+    def call(
+        run: Context, value: Any, axis: Any = None, out: object = None, keepdims: bool = False
+    ) -> Any:
+        tracer = run.tracer
+        tensor = tracer.tensor(value)
+        if tensor.dtype.kind == "c":
+            given = [tracer.stored(tensor), axis, keepdims, name == "maximum"]
+            return finished(run, run.call(rarer_forms.place_of_complex, given, {}), out)
+        flat = axis is None
+        if flat and tensor.ndim > 1:
+            stored: Tensor = tracer.stored(tensor)
+        else:
+            stored = tensor
+        if tensor.dtype.kind == "b":
+            stored = converted(tracer, stored, np.int64)
+        stored = tracer.stored(stored)
+        axes = axes_of(run, stored, axis)
+        best = reduce(run, name, stored, tuple(axes), keepdims=True)
+        best = tracer.stored(best)
+        shape = stored.shape
+        total = whole_expression(size_of([shape[d] for d in axes]))
+
+        def element(index: Any) -> Expression:
+            place: Expression = number(0, INT64)
+            for d in axes:
+                place = apply(
+                    "add",
+                    apply("multiply", place, whole_expression(shape[d])),
+                    index_expression(index[d]),
+                )
+            if len(axes) == 1:
+                place = index_expression(index[axes[0]])
+            there = tuple(0 if d in axes else i for d, i in enumerate(index))
+            extreme = apply("is_extreme", stored.element(index), best.element(there))
+            return apply("where", extreme, cast(place, INT64), total)
+
+        places = Tensor(shape, INT64, element)
+        found = reduce(run, "minimum", places, tuple(axes), keepdims=keepdims and not flat)
+        if keepdims and flat:
+            found = expand_dims(tracer, found, list(range(tensor.ndim)))
+        found.is_index = True
+        return finished(run, found, out)
+
+    return call
+
+
+function(np.argmax, method="argmax")(_place_of("maximum"))
+function(np.argmin, method="argmin")(_place_of("minimum"))

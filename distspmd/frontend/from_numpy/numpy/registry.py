@@ -43,7 +43,7 @@ def _strict(handler: Callable[..., Any], name: str) -> Callable[..., Any]:
         return handler
 
     @functools.wraps(handler)
-    def checked(run: Context, *arguments: Any, **keywords: Any) -> Any:
+    def checked(run: Context, *arguments: object, **keywords: object) -> Any:
         for keyword, value in keywords.items():
             if keyword not in parameters and keyword not in IGNORED and value is not None:
                 run.tracer.refuse(f"the argument {keyword!r} of {name} is not covered")
@@ -52,12 +52,12 @@ def _strict(handler: Callable[..., Any], name: str) -> Callable[..., Any]:
     return checked
 
 
-def _with_names_of(called: Any, handler: Callable[..., Any]) -> Callable[..., Any]:
+def _with_names_of(called: object, handler: Callable[..., Any]) -> Callable[..., Any]:
     """A handler that takes arguments by the names which the function that is called gives them."""
     own = inspect.signature(handler).parameters
 
     @functools.wraps(handler)
-    def renamed(run: Context, *arguments: Any, **keywords: Any) -> Any:
+    def renamed(run: Context, *arguments: object, **keywords: object) -> Any:
         if not keywords.keys() <= own.keys():
             names = own_names(called, handler)
             keywords = {k if k in own else names.get(k, k): v for k, v in keywords.items()}
@@ -103,7 +103,7 @@ REFUSALS: set[Any] = set()
 """The handlers that refuse."""
 
 
-def refused(*objects: Any, instead: str, always: bool = False) -> None:
+def refused(*objects: object, instead: str, always: bool = False) -> None:
     """Say of functions, or of methods by their names, that they are not covered.
 
     Args:
@@ -151,7 +151,7 @@ OTHERWISE = ("otherwise",)
 """The key of what is called where no handler is: with the function, its arguments and keywords."""
 
 
-def is_of_scipy(called: Any) -> bool:
+def is_of_scipy(called: object) -> bool:
     """Whether a function, a class, an object or a method is one of SciPy, or of np.polynomial."""
     if isinstance(called, np.ufunc):  # which does not say where it is
         return vars(np).get(called.__name__) is not called
@@ -164,7 +164,7 @@ CALLED = "()"
 """The name of a function that is an object of a package: its handler gets the object, too."""
 
 
-def by_name(functions: Mapping[Any, Any], function: Any) -> Callable[..., Any] | None:
+def by_name(functions: Mapping[Any, Any], function: object) -> Callable[..., Any] | None:
     """The handler of a function by its module, of which the first two parts count, and its name."""
     module = str(getattr(function, "__module__", "") or "")
     if isinstance(function, np.ufunc):  # which does not say where it is

@@ -39,7 +39,7 @@ _CODE = {
 """What a scan does with what it has and the next element, in C++."""
 
 
-def scan(run: Context, name: str, tensor: Tensor, axis: Any, dtype: DType) -> Tensor:
+def scan(run: Context, name: str, tensor: Tensor, axis: object, dtype: DType) -> Tensor:
     """Combine each element along a dimension with those before it.
 
     Args:
@@ -70,7 +70,9 @@ def scan(run: Context, name: str, tensor: Tensor, axis: Any, dtype: DType) -> Te
 def _cumulative(name: str) -> Any:
     called = getattr(np, {"add": "cumsum", "multiply": "cumprod"}[name])
 
-    def call(run: Context, value: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    def call(
+        run: Context, value: object, axis: object = None, dtype: object = None, out: object = None
+    ) -> Any:
         tensor = run.tracer.tensor(value)
         given = dtype and dtype_of(run, dtype)
         kind = called(np.ones(1, tensor.dtype), dtype=given).dtype
@@ -88,7 +90,9 @@ function(np.cumprod, method="cumprod")(_cumulative("multiply"))
 def _without_nan(name: str, neutral: int) -> Any:
     plain = _cumulative(name)
 
-    def call(run: Context, value: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    def call(
+        run: Context, value: object, axis: object = None, dtype: object = None, out: object = None
+    ) -> Any:
         tracer = run.tracer
         tensor = tracer.tensor(value)
         if tensor.dtype.kind in "fc":
@@ -108,12 +112,12 @@ def _of_the_array_api(name: str, neutral: int) -> Any:
 
     def call(
         run: Context,
-        value: Any,
+        value: object,
         /,
         *,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
+        axis: object = None,
+        dtype: object = None,
+        out: object = None,
         include_initial: bool = False,
     ) -> Any:
         tracer = run.tracer
@@ -140,7 +144,12 @@ if hasattr(np, "cumulative_sum"):
 
 @ufunc_method("accumulate")
 def _accumulate(
-    run: Context, ufunc: np.ufunc, value: Any, axis: Any = 0, dtype: Any = None, out: Any = None
+    run: Context,
+    ufunc: np.ufunc,
+    value: Any,
+    axis: object = 0,
+    dtype: Any = None,
+    out: object = None,
 ) -> Any:
     tensor = run.tracer.tensor(value)
     if tensor.ndim == 0:
@@ -160,17 +169,17 @@ def _accumulate(
 def _reduceat(
     run: Context,
     ufunc: np.ufunc,
-    value: Any,
+    value: object,
     indices: Any,
-    axis: Any = 0,
-    dtype: Any = None,
-    out: Any = None,
+    axis: object = 0,
+    dtype: object = None,
+    out: object = None,
 ) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
     d = normal_axis(tracer, axis, tensor.ndim)
     if isinstance(indices, View) and indices.is_whole:
-        indices = tracer.tables.get(indices.container, indices)
+        indices = tracer.known.tables.get(indices.container, indices)
     if has_data(indices):
         return finished(run, _between_places(run, ufunc, tensor, indices, d, dtype), out)
     places = [int(i) for i in indices]
@@ -183,7 +192,7 @@ def _reduceat(
 
 
 def _between_places(
-    run: Context, ufunc: np.ufunc, tensor: Tensor, indices: Any, d: int, dtype: Any
+    run: Context, ufunc: np.ufunc, tensor: Tensor, indices: object, d: int, dtype: Any
 ) -> Tensor:
     """What ``reduceat`` gives where the places are those of the run; a line is on one rank."""
     tracer, name = run.tracer, ufunc.__name__

@@ -15,15 +15,15 @@ from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.numpy.registry import function
 
 
-def _negative(run: Context, x: Any) -> Any:
+def _negative(run: Context, x: object) -> Any:
     return run.call(np.less, [x, 0], {})
 
 
-def _above_one(run: Context, x: Any) -> Any:
+def _above_one(run: Context, x: object) -> Any:
     return run.call(np.greater, [run.call(np.abs, [x], {}), 1], {})
 
 
-def _opened(run: Context, called: Any, outside: Any, x: Any, *rest: Any) -> Any:
+def _opened(run: Context, called: object, outside: Any, x: Any, *rest: object) -> Any:
     """A function of an array, which is complex where any element is outside of the domain."""
     tensor = run.tracer.tensor(x)
     if tensor.dtype.kind == "c":
@@ -39,7 +39,7 @@ def _add(name: str, outside: Callable[..., Any]) -> None:
     called = getattr(np, name)
 
     @function(getattr(np.emath, name))
-    def handler(run: Context, x: Any) -> Any:
+    def handler(run: Context, x: object) -> Any:
         return _opened(run, called, outside, x)
 
 
@@ -50,11 +50,11 @@ for _name in ("arcsin", "arccos", "arctanh"):
 
 
 @function(np.emath.power)
-def _power(run: Context, x: Any, p: Any) -> Any:
+def _power(run: Context, x: object, p: object) -> Any:
     return _opened(run, np.power, _negative, x, p)
 
 
 @function(np.emath.logn)
-def _logn(run: Context, n: Any, x: Any) -> Any:
+def _logn(run: Context, n: object, x: object) -> Any:
     one, other = (run.call(np.emath.log, [value], {}) for value in (x, n))
     return run.call(np.divide, [one, other], {})

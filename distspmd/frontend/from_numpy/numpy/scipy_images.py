@@ -26,24 +26,24 @@ from distspmd.frontend.from_numpy.numpy.written_out import written_out_in
 
 @written_out_in("scipy.ndimage")
 def _correlate(
-    input: Any,
-    weights: Any,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
+    input: object,
+    weights: object,
+    output: object = None,
+    mode: object = "reflect",
+    cval: object = 0.0,
+    origin: object = 0,
 ) -> Any:
     return weighted(input, weights, output, mode, cval, origin)
 
 
 @written_out_in("scipy.ndimage")
 def _convolve(
-    input: Any,
-    weights: Any,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
+    input: object,
+    weights: object,
+    output: object = None,
+    mode: object = "reflect",
+    cval: object = 0.0,
+    origin: object = 0,
 ) -> Any:
     turned = np.flip(np.asarray(weights))
     if origin != 0:
@@ -53,26 +53,26 @@ def _convolve(
 
 @written_out_in("scipy.ndimage")
 def _correlate1d(
-    input: Any,
-    weights: Any,
+    input: object,
+    weights: object,
     axis: int = -1,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
+    output: object = None,
+    mode: object = "reflect",
+    cval: object = 0.0,
+    origin: object = 0,
 ) -> Any:
     return of_line(input, np.asarray(weights), axis, output, mode, cval, origin)
 
 
 @written_out_in("scipy.ndimage")
 def _convolve1d(
-    input: Any,
-    weights: Any,
+    input: object,
+    weights: object,
     axis: int = -1,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
+    output: object = None,
+    mode: object = "reflect",
+    cval: object = 0.0,
+    origin: object = 0,
 ) -> Any:
     turned = np.flip(np.asarray(weights))
     if origin != 0:
@@ -83,16 +83,16 @@ def _convolve1d(
 
 @written_out_in("scipy.ndimage")
 def _gaussian_filter1d(
-    input: Any,
-    sigma: Any,
+    input: object,
+    sigma: object,
     axis: int = -1,
     order: int = 0,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    truncate: Any = 4.0,
+    output: object = None,
+    mode: object = "reflect",
+    cval: object = 0.0,
+    truncate: object = 4.0,
     *,
-    radius: Any = None,
+    radius: object = None,
 ) -> Any:
     return of_line(
         input, gaussian_weights(sigma, order, truncate, radius), axis, output, mode, cval, 0
@@ -104,13 +104,13 @@ def _gaussian_filter(
     input: Any,
     sigma: Any,
     order: Any = 0,
-    output: Any = None,
+    output: object = None,
     mode: Any = "reflect",
     cval: Any = 0.0,
     truncate: Any = 4.0,
     *,
     radius: Any = None,
-    axes: Any = None,
+    axes: object = None,
 ) -> Any:
     if axes is not None or output is not None:
         raise NotImplementedError("scipy.ndimage.gaussian_filter with axes= or output=")
@@ -144,7 +144,7 @@ def _uniform_filter1d(
 def _uniform_filter(
     input: Any,
     size: Any = 3,
-    output: Any = None,
+    output: object = None,
     mode: Any = "reflect",
     cval: Any = 0.0,
     origin: Any = 0,
@@ -160,7 +160,9 @@ def _uniform_filter(
 
 
 @written_out_in("scipy.ndimage")
-def _laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
+def _laplace(
+    input: Any, output: object = None, mode: object = "reflect", cval: object = 0.0
+) -> Any:
     found = of_line(input, np.array([1.0, -2.0, 1.0]), 0, None, mode, cval, 0)
     for d in list(range(1, np.ndim(input))):
         found = found + of_line(input, np.array([1.0, -2.0, 1.0]), d, None, mode, cval, 0)
@@ -169,40 +171,48 @@ def _laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 
 
 @written_out_in("scipy.ndimage")
 def _sobel(
-    input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0
+    input: object,
+    axis: int = -1,
+    output: object = None,
+    mode: object = "reflect",
+    cval: object = 0.0,
 ) -> Any:
     return differences(input, axis, np.array([1.0, 2.0, 1.0]), mode, cval)
 
 
 @written_out_in("scipy.ndimage")
 def _prewitt(
-    input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0
+    input: object,
+    axis: int = -1,
+    output: object = None,
+    mode: object = "reflect",
+    cval: object = 0.0,
 ) -> Any:
     return differences(input, axis, np.array([1.0, 1.0, 1.0]), mode, cval)
 
 
 @written_out_in("scipy.ndimage")
 def _maximum_filter(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
+    input: object,
+    size: object = None,
+    footprint: object = None,
+    output: object = None,
+    mode: object = "reflect",
+    cval: object = 0.0,
+    origin: object = 0,
 ) -> Any:
     return of_neighbours(np.maximum, input, size, footprint, mode, cval)
 
 
 @written_out_in("scipy.ndimage")
 def _minimum_filter(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
+    input: object,
+    size: object = None,
+    footprint: object = None,
+    output: object = None,
+    mode: object = "reflect",
+    cval: object = 0.0,
+    origin: object = 0,
 ) -> Any:
     return of_neighbours(np.minimum, input, size, footprint, mode, cval)
 
@@ -212,7 +222,7 @@ def _minimum_filter(
 
 @written_out_in("scipy.signal")
 def _correlate2d(
-    in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", fillvalue: Any = 0
+    in1: object, in2: Any, mode: object = "full", boundary: object = "fill", fillvalue: object = 0
 ) -> Any:
     up, left = in2.shape[0] - 1, in2.shape[1] - 1
     found = in_full(in1, np.conj(np.asarray(in2)), boundary, fillvalue)
@@ -221,7 +231,7 @@ def _correlate2d(
 
 @written_out_in("scipy.signal")
 def _convolve2d(
-    in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", fillvalue: Any = 0
+    in1: object, in2: Any, mode: object = "full", boundary: object = "fill", fillvalue: object = 0
 ) -> Any:
     found = in_full(in1, np.asarray(in2)[::-1, ::-1], boundary, fillvalue)
     middle = ((in2.shape[0] - 1) // 2, (in2.shape[1] - 1) // 2)
@@ -229,7 +239,7 @@ def _convolve2d(
 
 
 @function(ranks_of_neighbours.window_of)
-def _window_of(run: Context, size: Any, footprint: Any, count: Any) -> Any:
+def _window_of(run: Context, size: object, footprint: object, count: object) -> Any:
     if has_data([size, footprint]):
         run.tracer.refuse("a size or a footprint that is not known before the run")
     return ranks_of_neighbours.window_of(size, footprint, count)

@@ -15,7 +15,7 @@ from distspmd.frontend.from_numpy.numpy.registry import named
 _SCIPY = "scipy.linalg"
 
 
-def _one(run: Context, value: Any, name: str, *, square: bool = True) -> Tensor:
+def _one(run: Context, value: object, name: str, *, square: bool = True) -> Tensor:
     found = matrices(run, value, name, square=square)
     if found.ndim != 2:
         run.tracer.refuse(f"{name} of a stack of matrices; call it for each of them")
@@ -32,7 +32,7 @@ def _plain(run: Context, name: str, options: dict[str, Any], known: tuple[str, .
 
 
 def _sided(
-    run: Context, function: str, operands: list[Tensor], b: Any, options: str, error: str
+    run: Context, function: str, operands: list[Tensor], b: object, options: str, error: str
 ) -> Any:
     """A function with one or several right-hand sides."""
     tracer = run.tracer
@@ -57,12 +57,12 @@ def _sided(
 @named(_SCIPY, "solve_triangular")
 def _solve_triangular(
     run: Context,
-    a: Any,
-    b: Any,
+    a: object,
+    b: object,
     trans: Any = 0,
     lower: bool = False,
     unit_diagonal: bool = False,
-    **options: Any,
+    **options: object,
 ) -> Any:
     _plain(run, "solve_triangular", options, ())
     matrix = _one(run, a, "scipy.linalg.solve_triangular")
@@ -73,7 +73,7 @@ def _solve_triangular(
 
 
 @named(_SCIPY, "solve")
-def _solve(run: Context, a: Any, b: Any, **options: Any) -> Any:
+def _solve(run: Context, a: object, b: object, **options: object) -> Any:
     options.pop("assume_a", None)
     _plain(run, "scipy.linalg.solve", options, ())
     matrix = _one(run, a, "scipy.linalg.solve")
@@ -81,19 +81,19 @@ def _solve(run: Context, a: Any, b: Any, **options: Any) -> Any:
 
 
 @named(_SCIPY, "cholesky")
-def _cholesky(run: Context, a: Any, lower: bool = False, **options: Any) -> Any:
+def _cholesky(run: Context, a: object, lower: bool = False, **options: object) -> Any:
     _plain(run, "scipy.linalg.cholesky", options, ())
     return linalg.cholesky(run, _one(run, a, "scipy.linalg.cholesky"), upper=not lower)
 
 
 @named(_SCIPY, "cho_factor")
-def _cho_factor(run: Context, a: Any, lower: bool = False, **options: Any) -> Any:
+def _cho_factor(run: Context, a: object, lower: bool = False, **options: object) -> Any:
     """The other triangle is zero here; SciPy leaves in it what was there."""
     return _cholesky(run, a, lower, **options), lower
 
 
 @named(_SCIPY, "cho_solve")
-def _cho_solve(run: Context, c_and_lower: Any, b: Any, **options: Any) -> Any:
+def _cho_solve(run: Context, c_and_lower: Any, b: Any, **options: object) -> Any:
     _plain(run, "cho_solve", options, ())
     factor, lower = c_and_lower
     part = "'L'" if lower else "'U'"
@@ -101,7 +101,7 @@ def _cho_solve(run: Context, c_and_lower: Any, b: Any, **options: Any) -> Any:
 
 
 @named(_SCIPY, "lu_factor")
-def _lu_factor(run: Context, a: Any, **options: Any) -> Any:
+def _lu_factor(run: Context, a: object, **options: object) -> Any:
     _plain(run, "lu_factor", options, ())
     matrix = _one(run, a, "scipy.linalg.lu_factor", square=False)
     kind, (m, n) = inexact(run, matrix), matrix.shape
@@ -111,7 +111,7 @@ def _lu_factor(run: Context, a: Any, **options: Any) -> Any:
 
 
 @named(_SCIPY, "lu_solve")
-def _lu_solve(run: Context, lu_and_piv: Any, b: Any, trans: Any = 0, **options: Any) -> Any:
+def _lu_solve(run: Context, lu_and_piv: Any, b: object, trans: Any = 0, **options: object) -> Any:
     _plain(run, "lu_solve", options, ())
     factors = [run.tracer.tensor(v) for v in lu_and_piv]
     turned = {0: "'N'", 1: "'T'", 2: "'C'"}[trans]
@@ -119,6 +119,6 @@ def _lu_solve(run: Context, lu_and_piv: Any, b: Any, trans: Any = 0, **options: 
 
 
 @named(_SCIPY, "inv")
-def _inv(run: Context, a: Any, **options: Any) -> Any:
+def _inv(run: Context, a: object, **options: object) -> Any:
     _plain(run, "scipy.linalg.inv", options, ())
     return linalg.inverse(run, a)

@@ -13,7 +13,7 @@ from distspmd.frontend.from_numpy.reader import objects
 
 def _constructor(is_array: bool, kind: str) -> Any:
     def handler(
-        run: Context, arg: Any, shape: Any = None, dtype: Any = None, copy: Any = False
+        run: Context, arg: object, shape: object = None, dtype: object = None, copy: object = False
     ) -> Any:
         return run.call(sparse.matrix, [arg, shape, dtype, is_array, kind], {})
 
@@ -28,11 +28,11 @@ for _format in ("csr", "csc", "coo", "lil", "dok", "bsr"):
 def _bands(is_array: bool) -> Any:
     def handler(
         run: Context,
-        diagonals: Any,
-        offsets: Any = 0,
-        shape: Any = None,
-        format: Any = None,
-        dtype: Any = None,
+        diagonals: object,
+        offsets: object = 0,
+        shape: object = None,
+        format: object = None,
+        dtype: object = None,
     ) -> Any:
         return run.call(sparse.banded, [diagonals, offsets, shape, dtype, is_array], {})
 
@@ -44,7 +44,7 @@ named("scipy.sparse", "diags", always=True)(_bands(False))
 
 def _by_diagonals(is_array: bool) -> Any:
     def handler(
-        run: Context, arg: Any, shape: Any = None, dtype: Any = None, copy: Any = False
+        run: Context, arg: object, shape: object = None, dtype: object = None, copy: object = False
     ) -> Any:
         return run.call(sparse.by_diagonals, [arg, shape, dtype, is_array], {})
 
@@ -55,8 +55,8 @@ named("scipy.sparse", "dia_matrix", always=True)(_by_diagonals(False))
 named("scipy.sparse", "dia_array", always=True)(_by_diagonals(True))
 
 
-def _read_as(name: str, python: Any) -> None:
-    def handler(run: Context, *given: Any, **options: Any) -> Any:
+def _read_as(name: str, python: object) -> None:
+    def handler(run: Context, *given: object, **options: object) -> Any:
         return run.call(python, list(given), options)
 
     named("scipy.sparse", name, always=True)(handler)
@@ -70,20 +70,25 @@ _read_as("block_array", sparse_blocks.bmat)
 @named("scipy.sparse", "diags_array", always=True)
 def _diags_array(
     run: Context,
-    diagonals: Any,
+    diagonals: object,
     /,
     *,
-    offsets: Any = 0,
-    shape: Any = None,
-    format: Any = None,
-    dtype: Any = None,
+    offsets: object = 0,
+    shape: object = None,
+    format: object = None,
+    dtype: object = None,
 ) -> Any:
     return run.call(sparse.banded, [diagonals, offsets, shape, dtype, True], {})
 
 
 def _unit(is_array: bool) -> Any:
     def handler(
-        run: Context, m: Any, n: Any = None, k: Any = 0, dtype: Any = float, format: Any = None
+        run: Context,
+        m: object,
+        n: object = None,
+        k: object = 0,
+        dtype: object = float,
+        format: object = None,
     ) -> Any:
         shape = (m, m if n is None else n)
         return run.call(sparse.banded, [[1.0], [k], shape, dtype, is_array], {})
@@ -96,19 +101,24 @@ named("scipy.sparse", "eye_array", always=True)(_unit(True))
 
 
 @named("scipy.sparse", "identity", always=True)
-def _identity(run: Context, n: Any, dtype: Any = "d", format: Any = None) -> Any:
+def _identity(run: Context, n: object, dtype: object = "d", format: object = None) -> Any:
     return run.call(sparse.banded, [[1.0], [0], (n, n), dtype, False], {})
 
 
 @named("scipy.sparse", "spdiags", always=True)
 def _spdiags(
-    run: Context, data: Any, diags: Any, m: Any = None, n: Any = None, format: Any = None
+    run: Context,
+    data: object,
+    diags: object,
+    m: object = None,
+    n: object = None,
+    format: object = None,
 ) -> Any:
     return run.call(sparse.by_columns, [data, diags, m, n], {})
 
 
 @named("scipy.sparse", "kron", always=True)
-def _kron(run: Context, A: Any, B: Any, format: Any = None) -> Any:  # noqa: N803
+def _kron(run: Context, A: object, B: object, format: object = None) -> Any:  # noqa: N803
     both = [
         each if _is_sparse(run, each) else run.call(sparse.matrix, [each, None, None, False], {})
         for each in (A, B)
@@ -117,27 +127,27 @@ def _kron(run: Context, A: Any, B: Any, format: Any = None) -> Any:  # noqa: N80
 
 
 @named("scipy.sparse", "spsolve", always=True)
-def _spsolve(run: Context, A: Any, b: Any, permc_spec: Any = None, use_umfpack: Any = True) -> Any:  # noqa: N803
+def _spsolve(run: Context, A: object, b: object, *_: object, **__: object) -> Any:  # noqa: N803
     return run.call(sparse.solve, [_matrix(run, A), b], {})
 
 
 @named("scipy.sparse", "splu", "factorized", always=True)
-def _factorized(run: Context, A: Any, **_: Any) -> Any:  # noqa: N803
+def _factorized(run: Context, A: object, **_: object) -> Any:  # noqa: N803
     return objects.make(run, sparse.Solver, [_matrix(run, A)], {})
 
 
 @named("scipy.sparse", "cg", always=True)
-def _cg(run: Context, *given: Any, **options: Any) -> Any:
+def _cg(run: Context, *given: object, **options: object) -> Any:
     return run.call(sparse.cg, list(given), options)
 
 
-def _matrix(run: Context, a: Any) -> Any:
+def _matrix(run: Context, a: object) -> Any:
     return a if _is_sparse(run, a) else run.call(sparse.matrix, [a, None, None, False], {})
 
 
 @named("scipy._lib", "issparse", always=True)
 @named("scipy.sparse", "isspmatrix", "issparse", always=True)
-def _is_sparse(run: Context, x: Any) -> bool:
+def _is_sparse(run: Context, x: object) -> bool:
     """Whether a value is a sparse matrix."""
     return isinstance(x, sparse.Sparse)
 

@@ -35,12 +35,12 @@ LONGEST_FORMULA = 16
 @function(np.interp)
 def _interp(
     run: Context,
-    x: Any,
-    xp: Any,
-    fp: Any,
-    left: Any = None,
-    right: Any = None,
-    period: Any = None,
+    x: object,
+    xp: object,
+    fp: object,
+    left: object = None,
+    right: object = None,
+    period: object = None,
 ) -> Tensor:
     tracer = run.tracer
     where, points, values = (tracer.tensor(v) for v in (x, xp, fp))
@@ -67,7 +67,9 @@ def _interp(
     return look_up(run, "interp", where, wholes, kind, code)
 
 
-def _periodic(run: Context, x: Any, points: Any, values: Any, period: Any) -> tuple[Any, Any, Any]:
+def _periodic(
+    run: Context, x: object, points: Any, values: Any, period: Any
+) -> tuple[Any, Any, Any]:
     """Points over one period, in order, with those next to it."""
     tracer = run.tracer
     length = combine(tracer, np.absolute, [converted(tracer, period, FLOAT64)])
@@ -95,11 +97,11 @@ def _periodic(run: Context, x: Any, points: Any, values: Any, period: Any) -> tu
 
 def _is_longer(tracer: Any, n: Any, m: Any) -> bool:
     """Whether a length is at least as much as another one, or as the most that this one can be."""
-    if is_at_least(subtract(n, m), 0, tracer.bounds):
+    if is_at_least(subtract(n, m), 0, tracer.known.bounds):
         return True
     decided = [tracer.is_decided_by_data(each) for each in (n, m)]
     return decided == [False, True] and is_at_least(
-        subtract(n, tracer.capacity(m)), 0, tracer.bounds
+        subtract(n, tracer.capacity(m)), 0, tracer.known.bounds
     )
 
 
@@ -139,7 +141,7 @@ def _filtered(run: Context, name: str, a: Tensor, v: Tensor, mode: str) -> tuple
     return found, swapped
 
 
-def windows(run: Context, tensor: Tensor, length: Any, d: int) -> View:
+def windows(run: Context, tensor: Tensor, length: object, d: int) -> View:
     """All windows of a length along a dimension, as a view; the window is the last dimension."""
     tracer = run.tracer
     base = tracer.unmerged(tracer.stored(tensor))
@@ -152,7 +154,7 @@ def windows(run: Context, tensor: Tensor, length: Any, d: int) -> View:
 
 
 @function(np.correlate)
-def _correlate(run: Context, a: Any, v: Any, mode: str = "valid") -> Tensor:
+def _correlate(run: Context, a: object, v: object, mode: str = "valid") -> Tensor:
     tracer = run.tracer
     one, other = tracer.tensor(a), combine(tracer, np.conjugate, [v])
     found, swapped = _filtered(run, "correlate", one, other, mode)
@@ -160,7 +162,7 @@ def _correlate(run: Context, a: Any, v: Any, mode: str = "valid") -> Tensor:
 
 
 @function(np.convolve)
-def _convolve(run: Context, a: Any, v: Any, mode: str = "full") -> Tensor:
+def _convolve(run: Context, a: object, v: object, mode: str = "full") -> Tensor:
     tracer = run.tracer
     one, other = (tracer.tensor(t) for t in (a, v))
     one, other = (
@@ -176,7 +178,7 @@ def _convolve(run: Context, a: Any, v: Any, mode: str = "full") -> Tensor:
     return whole if own == mode else _inside(run, whole, n, m, mode)
 
 
-def _inside(run: Context, whole: Tensor, n: Any, m: Any, mode: str) -> Tensor:
+def _inside(run: Context, whole: Tensor, n: object, m: object, mode: str) -> Tensor:
     """The part of a whole convolution that a mode asks for, where the run says who is longer."""
     less, more = sympy.Min(n, m), sympy.Max(n, m)
     first = subtract(less, 1)
@@ -188,7 +190,7 @@ def _inside(run: Context, whole: Tensor, n: Any, m: Any, mode: str) -> Tensor:
 
 @function(np.lib.stride_tricks.sliding_window_view)
 def _sliding_window_view(
-    run: Context, x: Any, window_shape: Any, axis: Any = None, **options: Any
+    run: Context, x: object, window_shape: object, axis: object = None, **options: object
 ) -> Tensor:
     tracer = run.tracer
     tensor = tracer.tensor(x)
@@ -208,7 +210,7 @@ def _sliding_window_view(
 
 
 @function(np.polyval)
-def _polyval(run: Context, p: Any, x: Any) -> Tensor:
+def _polyval(run: Context, p: object, x: object) -> Tensor:
     tracer = run.tracer
     coefficients, where = tracer.tensor(p), tracer.tensor(x)
     if coefficients.ndim != 1:
@@ -229,7 +231,7 @@ def _polyval(run: Context, p: Any, x: Any) -> Tensor:
 
 
 @function(np.vander)
-def _vander(run: Context, x: Any, N: Any = None, increasing: bool = False) -> Tensor:  # noqa: N803
+def _vander(run: Context, x: object, N: object = None, increasing: bool = False) -> Tensor:  # noqa: N803
     tracer = run.tracer
     tensor = tracer.tensor(x)
     if tensor.ndim != 1:
@@ -253,7 +255,9 @@ def _part(run: Context, tensor: Tensor, d: int, part: slice) -> Tensor:
 
 
 @function(*(getattr(np, n) for n in ("trapezoid", "trapz") if hasattr(np, n)))
-def _trapezoid(run: Context, y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
+def _trapezoid(
+    run: Context, y: object, x: object = None, dx: object = 1.0, axis: object = -1
+) -> Any:
     tracer = run.tracer
     values = tracer.settled(tracer.tensor(y))
     d = normal_axis(tracer, axis, values.ndim)
@@ -280,7 +284,12 @@ def _trapezoid(run: Context, y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -
 
 @function(np.unwrap)
 def _unwrap(
-    run: Context, p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.pi
+    run: Context,
+    p: object,
+    discont: object = None,
+    axis: object = -1,
+    *,
+    period: object = 2 * np.pi,
 ) -> Tensor:
     tracer = run.tracer
     phases = tracer.tensor(p)

@@ -33,7 +33,7 @@ def sorted_lines(run: Context, tensor: Tensor, axis: int) -> Tensor:
     return found
 
 
-def _check_options(run: Context, name: str, kind: Any, order: Any) -> None:
+def _check_options(run: Context, name: str, kind: object, order: object) -> None:
     if order is not None:
         run.tracer.refuse(f"np.{name} with order=, of fields of a structure")
     if kind not in (None, "quicksort", "heapsort", "mergesort", "stable", "introselect"):
@@ -43,12 +43,12 @@ def _check_options(run: Context, name: str, kind: Any, order: Any) -> None:
 @function(np.sort)
 def _sort(
     run: Context,
-    value: Any,
-    axis: Any = -1,
-    kind: Any = None,
-    order: Any = None,
+    value: object,
+    axis: object = -1,
+    kind: object = None,
+    order: object = None,
     *,
-    stable: Any = None,
+    stable: object = None,
 ) -> Any:
     _check_options(run, "sort", kind, order)
     tensor, d = line_axis(run.tracer, run.tracer.tensor(value), axis)
@@ -57,13 +57,18 @@ def _sort(
 
 @function(np.partition)
 def _partition(
-    run: Context, value: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None
+    run: Context,
+    value: object,
+    kth: object,
+    axis: object = -1,
+    kind: object = None,
+    order: object = None,
 ) -> Any:
     return _sort(run, value, axis, kind, order)
 
 
 def _in_place(
-    run: Context, base: Tensor, axis: Any = -1, kind: Any = None, order: Any = None
+    run: Context, base: Tensor, axis: object = -1, kind: object = None, order: object = None
 ) -> None:
     d = normal_axis(run.tracer, axis, base.ndim)
     _check_options(run, "sort", kind, order)
@@ -79,13 +84,13 @@ def _sort_method(
     kind: Any = None,
     order: Any = None,
     *,
-    stable: Any = None,
+    stable: object = None,
 ) -> None:
     _in_place(run, base, axis, kind, order)
 
 
 def _partition_method(
-    run: Context, base: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None
+    run: Context, base: Any, kth: object, axis: Any = -1, kind: Any = None, order: Any = None
 ) -> None:
     _in_place(run, base, axis, kind, order)
 
@@ -95,7 +100,7 @@ METHODS["partition"] = _partition_method
 
 
 @function(np.sort_complex)
-def _sort_complex(run: Context, value: Any) -> Any:
+def _sort_complex(run: Context, value: object) -> Any:
     tensor = run.tracer.tensor(value)
     kind = np.result_type(
         tensor.dtype, np.complex64 if tensor.dtype.itemsize < 4 else np.complex128
@@ -108,12 +113,12 @@ def _sort_complex(run: Context, value: Any) -> Any:
 @function(np.argsort, method="argsort")
 def _argsort(
     run: Context,
-    value: Any,
-    axis: Any = -1,
-    kind: Any = None,
-    order: Any = None,
+    value: object,
+    axis: object = -1,
+    kind: object = None,
+    order: object = None,
     *,
-    stable: Any = None,
+    stable: object = None,
 ) -> Any:
     _check_options(run, "argsort", kind, order)
     tensor, d = line_axis(run.tracer, run.tracer.tensor(value), axis)
@@ -126,13 +131,18 @@ def _argsort(
 
 @function(np.argpartition, method="argpartition")
 def _argpartition(
-    run: Context, value: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None
+    run: Context,
+    value: object,
+    kth: object,
+    axis: object = -1,
+    kind: object = None,
+    order: object = None,
 ) -> Any:
     return _argsort(run, value, axis, kind, order)
 
 
 @function(np.lexsort)
-def _lexsort(run: Context, keys: Any, axis: Any = -1) -> Any:
+def _lexsort(run: Context, keys: Any, axis: object = -1) -> Any:
     tracer = run.tracer
     if isinstance(keys, Tensor):
         if not isinstance(keys.shape[0], int):
@@ -183,7 +193,7 @@ def look_up(
 
 @function(np.searchsorted, method="searchsorted")
 def _searchsorted(
-    run: Context, base: Any, value: Any, side: Any = "left", sorter: Any = None
+    run: Context, base: object, value: object, side: object = "left", sorter: object = None
 ) -> Any:
     line, wanted = _common(run, [base, value])
     if line.ndim != 1:
@@ -205,7 +215,7 @@ def _searchsorted(
 
 
 @function(np.digitize)
-def _digitize(run: Context, value: Any, bins: Any, right: bool = False) -> Any:
+def _digitize(run: Context, value: object, bins: object, right: bool = False) -> Any:
     wanted, edges = _common(run, [value, bins])
     if edges.ndim != 1:
         run.tracer.refuse("np.digitize: the bins have to have one dimension")
@@ -219,12 +229,12 @@ def _digitize(run: Context, value: Any, bins: Any, right: bool = False) -> Any:
 @function(np.isin)
 def _isin(
     run: Context,
-    element: Any,
-    test_elements: Any,
+    element: object,
+    test_elements: object,
     assume_unique: bool = False,
     invert: bool = False,
     *,
-    kind: Any = None,
+    kind: object = None,
 ) -> Any:
     tracer = run.tracer
     wanted, tests = _common(run, [element, test_elements])
@@ -242,7 +252,7 @@ def _isin(
 
 
 @function(np.take_along_axis)
-def _take_along_axis(run: Context, value: Any, indices: Any, axis: Any = -1) -> Any:
+def _take_along_axis(run: Context, value: object, indices: object, axis: object = -1) -> Any:
     tracer = run.tracer
     base, places = tracer.tensor(value), tracer.tensor(indices)
     base, d = line_axis(tracer, base, axis)

@@ -13,7 +13,7 @@ from distspmd.frontend.from_numpy.numpy.registry import FUNCTIONS
 from distspmd.frontend.from_numpy.reader import objects
 
 
-def _fields(dtype: Any) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]] | None:
+def _fields(dtype: object) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]] | None:
     """The types of fields and their own shapes; None of a type without fields."""
     if not isinstance(dtype, list | np.dtype | dict):
         return None
@@ -28,7 +28,7 @@ def _fields(dtype: Any) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]] | No
     return {name: (kind.base, kind.shape) for name, kind in own.items()}
 
 
-def _maker(plain: Any, called: Any) -> Any:
+def _maker(plain: Any, called: object) -> Any:
     """A function that makes an array of a shape, with a form for types with fields."""
 
     def handler(run: Context, shape: Any, dtype: Any = None, *rest: Any, **named: Any) -> Any:
@@ -45,7 +45,9 @@ def _maker(plain: Any, called: Any) -> Any:
     return handler
 
 
-def _array(run: Context, value: Any, dtype: Any = None, *rest: Any, **named: Any) -> Any:
+def _array(
+    run: Context, value: object, dtype: object = None, *rest: object, **named: object
+) -> Any:
     fields = _fields(dtype)
     if fields is None:
         return _PLAIN_ARRAY(run, value, dtype, *rest, **named)

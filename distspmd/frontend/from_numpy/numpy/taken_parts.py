@@ -97,7 +97,7 @@ def _unique(name: str, *options: str) -> None:
     called = getattr(np, name)
 
     @function(called)
-    def handler(run: Context, x: Any) -> Any:
+    def handler(run: Context, x: object) -> Any:
         given = {f"return_{option}": True for option in options}
         found = list(run.call(np.unique, [x], given))
         if "inverse" in options:
@@ -141,7 +141,12 @@ def _diag_indices(n: Any, ndim: int = 2) -> Any:
 
 @function(np.lib.stride_tricks.sliding_window_view)
 def _sliding_windows(
-    run: Context, x: Any, window_shape: Any, axis: Any = None, writeable: bool = False, **_: Any
+    run: Context,
+    x: object,
+    window_shape: object,
+    axis: object = None,
+    writeable: bool = False,
+    **_: object,
 ) -> Tensor:
     tracer = run.tracer
     if writeable:
@@ -187,7 +192,12 @@ def _strides(run: Context, base: Tensor) -> tuple[int, ...]:
 
 @function(np.lib.stride_tricks.as_strided)
 def _as_strided(
-    run: Context, x: Any, shape: Any = None, strides: Any = None, writeable: bool = False, **_: Any
+    run: Context,
+    x: object,
+    shape: object = None,
+    strides: object = None,
+    writeable: bool = False,
+    **_: object,
 ) -> Tensor:
     """Windows and repetitions: each step is so many steps along one dimension, or none."""
     tracer = run.tracer

@@ -37,7 +37,7 @@ def _of_named_tuple(run: Context, owner: Any, method: str, named: Any) -> Any:
 
 
 @function(get_parts)
-def _get_parts(run: Context, getter: Any, value: Any) -> Any:
+def _get_parts(run: Context, getter: object, value: object) -> Any:
     names = getter.__reduce__()[1]
     if isinstance(getter, operator.itemgetter):
         found = [part_of(run, value, name) for name in names]
@@ -53,9 +53,9 @@ def _kept(run: Context, called: Any, arguments: Any, keywords: Any) -> Any:
         return run.call(called, arguments, keywords)
     key = (*key, *map(type, (*arguments, *keywords.values())))
     if key not in run.known_calls:
-        written = len(run.tracer.block.statements)
+        written = len(run.tracer.program.block.statements)
         found = run.call(called, arguments, keywords)
-        if not isinstance(found, _KNOWN) or len(run.tracer.block.statements) > written:
+        if not isinstance(found, _KNOWN) or len(run.tracer.program.block.statements) > written:
             return found
         run.known_calls[key] = found
     return run.known_calls[key]
@@ -96,7 +96,7 @@ for _function, _op in {
 
 
 @function(copy.copy)
-def _copy(run: Context, value: Any) -> Any:
+def _copy(run: Context, value: object) -> Any:
     if isinstance(value, RunList):
         return lists.copied(run, value)
     if isinstance(value, Tensor | np.ndarray):
@@ -107,12 +107,12 @@ def _copy(run: Context, value: Any) -> Any:
 
 
 @function(copy.deepcopy)
-def _deepcopy(run: Context, value: Any) -> Any:
+def _deepcopy(run: Context, value: object) -> Any:
     """A copy, with one copy of each array and list that lists, tuples and dictionaries hold."""
     return _copied(run, value, {})
 
 
-def _copied(run: Context, value: Any, made: dict[int, Any]) -> Any:
+def _copied(run: Context, value: object, made: dict[int, Any]) -> Any:
     found: Any
     if id(value) in made:
         return made[id(value)]
@@ -132,7 +132,7 @@ def _copied(run: Context, value: Any, made: dict[int, Any]) -> Any:
 
 
 def _of_number(name: str) -> Any:
-    def call(run: Context, x: Any) -> Any:
+    def call(run: Context, x: object) -> Any:
         if isinstance(x, sympy.Basic):
             x = run.tracer.tensor(x)
         if not isinstance(x, Tensor):

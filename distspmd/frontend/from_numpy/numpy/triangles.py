@@ -22,7 +22,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import add, same, subtract
 
 
 def _triangle(lower: bool) -> Any:
-    def call(run: Context, value: Any, k: Any = 0) -> Any:
+    def call(run: Context, value: object, k: object = 0) -> Any:
         tracer = run.tracer
         tensor = tracer.settled(tracer.tensor(value))
         k = tracer.as_whole(k)
@@ -44,13 +44,22 @@ function(np.triu)(_triangle(False))
 
 
 @function(np.tri)
-def _tri(run: Context, n: Any, m: Any = None, k: Any = 0, dtype: Any = np.float64, **_: Any) -> Any:
+def _tri(
+    run: Context,
+    n: object,
+    m: object = None,
+    k: object = 0,
+    dtype: object = np.float64,
+    **_: object,
+) -> Any:
     ones = run.call(np.ones, [(n, n if m is None else m)], {"dtype": dtype})
     return _triangle(True)(run, ones, k)
 
 
 @function(np.diagonal, method="diagonal")
-def _diagonal(run: Context, value: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
+def _diagonal(
+    run: Context, value: object, offset: object = 0, axis1: object = 0, axis2: object = 1
+) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
     one, other = (normal_axis(tracer, a, tensor.ndim) for a in (axis1, axis2))
@@ -69,7 +78,7 @@ def _diagonal(run: Context, value: Any, offset: Any = 0, axis1: Any = 0, axis2: 
     return images.moved(tensor, shape, places)
 
 
-def _shorter(a: Any, b: Any) -> Any:
+def _shorter(a: object, b: object) -> Any:
     if isinstance(a, int) and isinstance(b, int):
         return max(0, min(a, b))
     gap = subtract(a, b)
@@ -79,7 +88,7 @@ def _shorter(a: Any, b: Any) -> Any:
 
 
 @function(np.diag)
-def _diag(run: Context, value: Any, k: Any = 0) -> Any:
+def _diag(run: Context, value: object, k: object = 0) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
     if tensor.ndim == 2:
@@ -99,7 +108,7 @@ def _diagflat(run: Context, value: Any, k: Any = 0) -> Any:
 
 
 @function(np.fill_diagonal)
-def _fill_diagonal(run: Context, base: Any, value: Any, wrap: bool = False) -> None:
+def _fill_diagonal(run: Context, base: object, value: object, wrap: bool = False) -> None:
     tracer = run.tracer
     if not isinstance(base, View):
         tracer.refuse("np.fill_diagonal of what is no array of the program")
@@ -122,7 +131,7 @@ def _fill_diagonal(run: Context, base: Any, value: Any, wrap: bool = False) -> N
     tracer.assign(diagonal, _cycled(run, value, length))
 
 
-def _cycled(run: Context, value: Any, length: Any) -> Tensor:
+def _cycled(run: Context, value: object, length: object) -> Tensor:
     """So many values, again from the first one where there are fewer, as NumPy fills."""
     tensor: Tensor = run.tracer.tensor(value)
     if tensor.ndim == 0 or (tensor.ndim == 1 and same(tensor.shape[0], length)):

@@ -18,7 +18,7 @@ from distspmd.frontend.from_numpy.numpy.registry import METHODS, function
 from distspmd.frontend.tensor_ir.whole_numbers import Whole
 
 
-def length_of_run(run: Context, count: Any, what: str, instead: str) -> Whole:
+def length_of_run(run: Context, count: object, what: str, instead: str) -> Whole:
     """A number that the run computes as a length: of at most as many elements as lists may have.
 
     The program ends with a ValueError where it is greater.
@@ -30,7 +30,7 @@ def length_of_run(run: Context, count: Any, what: str, instead: str) -> Whole:
         instead: what to write where the most is not known, or too little.
     """
     tracer = run.tracer
-    if tracer.own:
+    if tracer.map.own:
         tracer.refuse(f"{what} has a length that the run decides, in a map; {instead}")
     stored = tracer.stored_anew(converted(tracer, tracer.tensor(count), INT64), "length")
     length = tracer.as_whole(stored)
@@ -39,7 +39,7 @@ def length_of_run(run: Context, count: Any, what: str, instead: str) -> Whole:
 
 
 @function(np.nonzero, method="nonzero")
-def _nonzero(run: Context, value: Any) -> Any:
+def _nonzero(run: Context, value: object) -> Any:
     tensor = run.tracer.tensor(value)
     if tensor.ndim == 0:
         run.tracer.refuse("Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(x)")
@@ -47,17 +47,17 @@ def _nonzero(run: Context, value: Any) -> Any:
 
 
 @function(np.flatnonzero)
-def _flatnonzero(run: Context, value: Any) -> Any:
+def _flatnonzero(run: Context, value: object) -> Any:
     return true_places(run.tracer, run.tracer.tensor(value))
 
 
 @function(np.argwhere)
-def _argwhere(run: Context, value: Any) -> Any:
+def _argwhere(run: Context, value: object) -> Any:
     return run.call(np.stack, [list(_nonzero(run, value)), 1], {})
 
 
 @function(np.compress)
-def _compress(run: Context, condition: Any, value: Any, axis: Any = None) -> Any:
+def _compress(run: Context, condition: object, value: object, axis: object = None) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
     if axis is None:
@@ -70,7 +70,7 @@ METHODS["compress"] = lambda run, base, condition, axis=None: _compress(run, con
 
 
 @function(np.extract)
-def _extract(run: Context, condition: Any, value: Any) -> Any:
+def _extract(run: Context, condition: object, value: object) -> Any:
     tracer = run.tracer
     lines = [flat(tracer, tracer.stored(tracer.tensor(v))) for v in (condition, value)]
     return _compress(run, lines[0], lines[1], 0)
@@ -79,11 +79,11 @@ def _extract(run: Context, condition: Any, value: Any) -> Any:
 @function(np.unique)
 def _unique(
     run: Context,
-    value: Any,
+    value: object,
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
-    axis: Any = None,
+    axis: object = None,
     *,
     equal_nan: bool = True,
 ) -> Any:
@@ -130,16 +130,18 @@ def _inverse(run: Context, tensor: Tensor, order: Tensor, firsts: Tensor) -> Ten
 
 
 @function(np.unique_values)
-def _unique_values(run: Context, value: Any) -> Any:
+def _unique_values(run: Context, value: object) -> Any:
     return _unique(run, value, equal_nan=False)
 
 
-def _of_set(run: Context, value: Any) -> Any:
+def _of_set(run: Context, value: object) -> Any:
     return _unique(run, value)
 
 
 @function(np.intersect1d)
-def _intersect1d(run: Context, a: Any, b: Any, assume_unique: bool = False, **options: Any) -> Any:
+def _intersect1d(
+    run: Context, a: object, b: object, assume_unique: bool = False, **options: object
+) -> Any:
     if options.get("return_indices"):
         return run.call(rarer_forms.common_places, [a, b], {})
     own = _of_set(run, a)
@@ -147,26 +149,26 @@ def _intersect1d(run: Context, a: Any, b: Any, assume_unique: bool = False, **op
 
 
 @function(np.setdiff1d)
-def _setdiff1d(run: Context, a: Any, b: Any, assume_unique: bool = False) -> Any:
+def _setdiff1d(run: Context, a: object, b: object, assume_unique: bool = False) -> Any:
     own = _of_set(run, a)
     return _compress(run, run.call(np.isin, [own, b], {"invert": True}), own, 0)
 
 
 @function(np.union1d)
-def _union1d(run: Context, a: Any, b: Any) -> Any:
+def _union1d(run: Context, a: object, b: object) -> Any:
     tracer = run.tracer
     lines = [flat(tracer, tracer.stored(tracer.tensor(v))) for v in (a, b)]
     return _of_set(run, run.call(np.concatenate, [lines], {}))
 
 
 @function(np.setxor1d)
-def _setxor1d(run: Context, a: Any, b: Any, assume_unique: bool = False) -> Any:
+def _setxor1d(run: Context, a: object, b: object, assume_unique: bool = False) -> Any:
     parts = [_setdiff1d(run, a, b), _setdiff1d(run, b, a)]
     return run.call(np.sort, [run.call(np.concatenate, [parts], {})], {})
 
 
 @function(np.trim_zeros)
-def _trim_zeros(run: Context, value: Any, trim: str = "fb", axis: Any = None) -> Any:
+def _trim_zeros(run: Context, value: object, trim: str = "fb", axis: object = None) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
     if tensor.ndim != 1:

@@ -28,7 +28,7 @@ def _of_data(called: Callable[..., Any], by: Any) -> None:
 
 
 def _by_ufunc(ufunc: np.ufunc) -> Any:
-    def call(run: Context, first: Any, *others: Any) -> Any:
+    def call(run: Context, first: object, *others: object) -> Any:
         found = first
         for other in others:
             found = run.call(ufunc, [found, other], {})
@@ -44,23 +44,25 @@ def _by_loop(written: Any, *names: str) -> Any:
     return call
 
 
-def _dist(run: Context, p: Any, q: Any) -> Any:
+def _dist(run: Context, p: object, q: object) -> Any:
     apart = run.call(np.subtract, [p, q], {})
     squares = run.call(np.multiply, [apart, apart], {})
     return run.call(math.sqrt, [run.call(np.sum, [squares], {})], {})
 
 
-def _isclose(run: Context, a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
+def _isclose(
+    run: Context, a: object, b: object, *, rel_tol: object = 1e-09, abs_tol: object = 0.0
+) -> Any:
     return run.run_function(
         counted.isclose, {"a": a, "b": b, "rel_tol": rel_tol, "abs_tol": abs_tol}
     )
 
 
-def _prod(run: Context, values: Any, *, start: Any = 1) -> Any:
+def _prod(run: Context, values: object, *, start: object = 1) -> Any:
     return run.call(functools.reduce, [operator.mul, values, start], {})
 
 
-def _fsum(run: Context, values: Any) -> Any:
+def _fsum(run: Context, values: object) -> Any:
     return run.call(float, [run.call(sum, [values], {})], {})
 
 

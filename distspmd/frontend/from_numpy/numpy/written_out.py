@@ -22,7 +22,7 @@ from distspmd.frontend.from_numpy.reader import objects
 from distspmd.frontend.from_numpy.reader.frames import Frame
 
 
-def written_out(*objects: Any, method: str | None = None) -> Callable[[Any], Any]:
+def written_out(*objects: object, method: str | None = None) -> Callable[[Any], Any]:
     """Let a function of Python say what functions of NumPy, or a method of arrays, compute."""
 
     def add(python: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,7 +58,7 @@ def _handler(python: Callable[..., Any], objects: Sequence[Any]) -> Callable[...
     signature = inspect.signature(python)
     source = inspect.getsource(python)
 
-    def handler(run: Context, *given: Any, **named: Any) -> Any:
+    def handler(run: Context, *given: object, **named: object) -> Any:
         if objects and not has_data((list(given), named)):
             with np.errstate(all="ignore"):
                 return objects[0](*given, **named)
@@ -222,7 +222,7 @@ def _iterable(y: Any) -> Any:
 
 
 @written_out(np.asarray_chkfinite)
-def _asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
+def _asarray_chkfinite(a: Any, dtype: Any = None, order: object = None) -> Any:
     found = np.asarray(a, dtype=dtype)
     if found.dtype.kind in "fc" and not np.isfinite(found).all():
         raise ValueError("array must not contain infs or NaNs")
@@ -261,7 +261,7 @@ def _logspace(
     num: Any = 50,
     endpoint: bool = True,
     base: Any = 10.0,
-    dtype: Any = None,
+    dtype: object = None,
     axis: Any = 0,
 ) -> Any:
     if np.ndim(start) == 0 and np.ndim(stop) == 0 and np.ndim(base) == 0:
@@ -316,7 +316,7 @@ def _unpackbits(a: Any, axis: Any = None, count: Any = None, bitorder: str = "bi
 
 
 @written_out(np.atleast_3d)
-def _atleast_3d(arr: Any) -> Any:
+def _atleast_3d(arr: object) -> Any:
     tensor = np.asarray(arr)
     if tensor.ndim == 0:
         return tensor.reshape(1, 1, 1)
@@ -326,7 +326,7 @@ def _atleast_3d(arr: Any) -> Any:
 
 
 @written_out(np.astype)
-def _astype(x: Any, dtype: Any, copy: bool = True, device: Any = None) -> Any:
+def _astype(x: Any, dtype: Any, copy: bool = True, device: object = None) -> Any:
     return x.astype(dtype)
 
 

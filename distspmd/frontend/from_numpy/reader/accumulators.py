@@ -11,7 +11,6 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy
@@ -64,7 +63,7 @@ def accumulated_names(run: Context, node: ast.For) -> list[str]:
         value = run.variables.get(name)
         if name.startswith("__") or not _is_number(value) or is_written_first(node, name):
             continue
-        if isinstance(value, View) and value.container in run.tracer.accumulated:
+        if isinstance(value, View) and value.container in run.tracer.map.accumulated:
             continue  # of a map around
         every = list(ast.walk(node))
         updates = [p for p in every if isinstance(p, ast.AugAssign) and _is(p.target, name)]
@@ -84,7 +83,7 @@ def _is(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     if isinstance(value, Tensor):
         return value.ndim == 0
     return isinstance(value, bool | int | float | complex | np.generic | sympy.Basic)
@@ -108,22 +107,22 @@ def accumulating(
         view = tracer.stored_anew(converted(tracer, value, own.dtype), name)
         view.weak, view.run_type = own.weak, None
         made[name] = run.variables[name] = view
-        tracer.accumulated[view.container] = own
+        tracer.map.accumulated[view.container] = own
     try:
         yield made
     finally:
         for view in made.values():
-            del tracer.accumulated[view.container]
+            del tracer.map.accumulated[view.container]
 
 
-def accumulate(run: Context, old: View, op: ast.operator, value: Any) -> bool:
+def accumulate(run: Context, old: View, op: ast.operator, value: object) -> bool:
     """``old op= value`` of a number that a map adds to; False for other variables.
 
     Raises:
         OfAnotherType: the result has another type.
     """
     tracer = run.tracer
-    own = tracer.accumulated.get(old.container)
+    own = tracer.map.accumulated.get(old.container)
     if own is None:
         return False
     now = Tensor((), own.dtype, old.element, own.weak)
@@ -132,8 +131,8 @@ def accumulate(run: Context, old: View, op: ast.operator, value: Any) -> bool:
         tracer.refuse(f"{own.name!r} is a number before the map, and becomes an array in it")
     if (found.dtype, found.weak) != (own.dtype, own.weak):
         raise OfAnotherType(Accumulated(own.name, found.dtype, found.weak))
-    if tracer.straight is not None:
-        tracer.straight.update(old, (), op, value)
+    if tracer.map.straight is not None:
+        tracer.map.straight.update(old, (), op, value)
         return True
     conflict = conflict_of(tracer, old, op)
     assert conflict is not None, "the iterations of a map meet in a number from before it"
@@ -152,10 +151,10 @@ def without_sums(
     lengths = [subtract(p.end, p.first) for p in parameters]
     depends = any(own & {str(s) for s in sympy.sympify(n).free_symbols} for n in lengths)
     is_box = not depends and all(p.step == 1 for p in parameters)
-    if len(tracer.parallel) > 1 or not is_box or not _are_positive(tracer, lengths):
+    if len(tracer.map.parallel) > 1 or not is_box or not _are_positive(tracer, lengths):
         return list(stores)
-    sums = [s for s in stores if s.conflict == "add" and s.container in tracer.accumulated]
-    parallel, tracer.parallel = tracer.parallel, []
+    sums = [s for s in stores if s.conflict == "add" and s.container in tracer.map.accumulated]
+    parallel, tracer.map.parallel = tracer.map.parallel, []
     try:
         for store in sums:
             values = _over(store, parameters, lengths)
@@ -164,7 +163,7 @@ def without_sums(
                 found = run.call(np.sum, [values], {"dtype": store.container.dtype})
             tracer.assign(view, combine(tracer, np.add, [view, found]))
     finally:
-        tracer.parallel = parallel
+        tracer.map.parallel = parallel
     return [s for s in stores if s not in sums]
 
 
@@ -179,7 +178,11 @@ def summed_up(
     names = {p.name for p in parameters}
     found, sums = [], []
     for store in stores:
-        if not tracer.own or store.container.name in tracer.own[-1] or not _is_of_all(store, names):
+        if (
+            not tracer.map.own
+            or store.container.name in tracer.map.own[-1]
+            or not _is_of_all(store, names)
+        ):
             found.append(store)
             continue
         kind = store.container.dtype
@@ -206,7 +209,7 @@ def _is_of_all(store: Store, parameters: Set[str]) -> bool:
 
 
 def _are_positive(tracer: Tracer, lengths: Sequence[Length]) -> bool:
-    return all(is_at_least(n, 1, tracer.bounds) for n in lengths)
+    return all(is_at_least(n, 1, tracer.known.bounds) for n in lengths)
 
 
 def _over(store: Store, parameters: Sequence[Parameter], lengths: Sequence[Length]) -> Tensor:
@@ -232,6 +235,6 @@ def without_last(run: Context, node: ast.For, targets: Iterable[str]) -> None:
             f"{name!r} is set by the iterations of a parallel map, of which none is the last one; "
             "write it into an array there, or write a loop over range(...)"
         )
-        run.tracer.of_maps[name] = reason
+        run.tracer.map.of_maps[name] = reason
         if name in run.variables and not name.startswith("__"):
             run.variables[name] = Undecided(reason)

@@ -13,6 +13,7 @@ from distspmd.frontend.from_numpy.arrays import decided_types
 from distspmd.frontend.from_numpy.arrays.complex_parts import apply_imag, apply_real, from_parts
 from distspmd.frontend.from_numpy.arrays.kinds import has_data
 from distspmd.frontend.from_numpy.arrays.real_or_complex import RealOrComplex
+from distspmd.frontend.from_numpy.arrays.shapes import transpose
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.lists import lists
@@ -26,7 +27,7 @@ _KINDS = (np.ndarray, np.float64, np.int64, float, int)
 """What an array may be in Python, numbers among them."""
 
 
-def attribute(run: Context, base: Any, name: str) -> Any:
+def attribute(run: Context, base: object, name: str) -> Any:
     """``base.name``."""
     tracer = run.tracer
     if isinstance(base, Tensor):
@@ -66,7 +67,7 @@ def of_tensor(run: Context, base: Tensor, name: str) -> Any:
     return Method(base, name)
 
 
-def assign(run: Context, target: ast.Attribute, value: Any) -> None:
+def assign(run: Context, target: ast.Attribute, value: object) -> None:
     """``target.value.attr = value``."""
     tracer, base, name = run.tracer, run.value(target.value), target.attr
     if isinstance(base, Tensor | np.ndarray) and name == "shape":
@@ -87,8 +88,6 @@ def assign(run: Context, target: ast.Attribute, value: Any) -> None:
 
 def _set_part(run: Context, array: View, name: str, value: Tensor) -> None:
     """``array.T = value``, or one of its parts."""
-    from distspmd.frontend.from_numpy.arrays.shapes import transpose
-
     tracer = run.tracer
     if name == "T":
         tracer.assign(transpose(tracer, array), value)  # type: ignore[arg-type]
@@ -103,7 +102,7 @@ def _set_part(run: Context, array: View, name: str, value: Tensor) -> None:
     tracer.assign(array, from_parts(value, rest) if name == "real" else from_parts(rest, value))
 
 
-def _set_shape(run: Context, node: ast.expr, base: Any, shape: Any) -> None:
+def _set_shape(run: Context, node: ast.expr, base: object, shape: object) -> None:
     """``x.shape = shape``: the variable is a view of the same elements from now on."""
     tracer = run.tracer
     every = [v for frame in tracer.frames for v in frame.variables.values() if v is base]

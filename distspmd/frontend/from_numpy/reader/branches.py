@@ -38,8 +38,8 @@ def branch(interpreter: Context, node: ast.If) -> None:
     if known is not None:
         interpreter.block(node.body if known else node.orelse)
         return
-    if tracer.straight is not None:
-        tracer.straight.branch(test, node)
+    if tracer.map.straight is not None:
+        tracer.map.straight.branch(test, node)
         return
     condition = condition_text(interpreter, test)
     before = dict(interpreter.variables)
@@ -67,7 +67,7 @@ def branch(interpreter: Context, node: ast.If) -> None:
     first, second = variables
     interpreter.variables.update(first)
 
-    def join(name: str, one: Any, other: Any) -> Any:
+    def join(name: str, one: object, other: object) -> Any:
         if one is ABSENT or other is ABSENT:
             found = other if one is ABSENT else one
             if not is_exposed(interpreter, node, name, found):

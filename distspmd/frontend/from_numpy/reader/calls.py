@@ -17,8 +17,8 @@ from dace.frontend.python.parser import DaceProgram
 from distspmd.frontend.from_numpy.arrays.arithmetic import apply_ufunc, converted
 from distspmd.frontend.from_numpy.arrays.arrays_from_outside import check_method
 from distspmd.frontend.from_numpy.arrays.choosing import as_arrays
+from distspmd.frontend.from_numpy.arrays.comparisons import refuse_uncovered
 from distspmd.frontend.from_numpy.arrays.decided_types import handled
-from distspmd.frontend.from_numpy.arrays.half_numbers import refuse_uncovered
 from distspmd.frontend.from_numpy.arrays.kinds import has_arrays, has_data, is_foreign, is_plain
 from distspmd.frontend.from_numpy.arrays.known_results import known_result
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
@@ -72,7 +72,7 @@ def _static(
         tracer.refuse(f"{name_of(function)}: {type(problem).__name__}: {problem}")
 
 
-def name_of(function: Any) -> str:
+def name_of(function: object) -> str:
     """What a function is called in messages."""
     if isinstance(function, Method):
         return f"the method {function.name!r}"
@@ -86,7 +86,7 @@ def name_of(function: Any) -> str:
 
 
 def _of_arrays(
-    tracer: Tracer, arguments: Sequence[Any], keywords: Mapping[str, Any], function: Any = None
+    tracer: Tracer, arguments: Sequence[Any], keywords: Mapping[str, Any], function: object = None
 ) -> tuple[Sequence[Any], Mapping[str, Any]]:
     """Arguments in which elements that masks choose are arrays, unless the function takes them."""
     if function in OF_CHOICES:
@@ -95,21 +95,21 @@ def _of_arrays(
     return [as_arrays(tracer, value) for value in arguments], named
 
 
-def _is_numpy(function: Any) -> bool:
+def _is_numpy(function: object) -> bool:
     if is_of_library(function):
         return False
     module = str(getattr(function, "__module__", "") or "")
     return module.split(".")[0] in ("numpy", "scipy", "dace", "distspmd", "math", "cmath")
 
 
-def _dace_type(function: Any) -> Any:
+def _dace_type(function: object) -> Any:
     from dace import dtypes
 
     return function.type if isinstance(function, dtypes.typeclass) else None
 
 
 def _known_result(
-    tracer: Tracer, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
+    tracer: Tracer, function: object, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> Any:
     """What NumPy computes now, of texts, objects and dates too; None of what the run decides."""
     name = getattr(function, "__name__", type(function).__name__)
@@ -120,7 +120,9 @@ def _known_result(
     return found
 
 
-def call(run: Context, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+def call(
+    run: Context, function: object, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> Any:
     """What a call gives.
 
     Raises:
@@ -167,7 +169,7 @@ def _ufunc(
     return _of_numpy(apply_ufunc(run.tracer, function, arguments, **keywords))
 
 
-def _of_numpy(value: Any) -> Any:
+def _of_numpy(value: object) -> Any:
     """What a universal function gives: of a number of Python one of NumPy."""
     if isinstance(value, tuple):
         return tuple(map(_of_numpy, value))
@@ -212,7 +214,7 @@ def _without_lists(
     run: Context,
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
-    function: Any = None,
+    function: object = None,
 ) -> tuple[Sequence[Any], Mapping[str, Any]]:
     """Arguments in which lists whose content the run decides are arrays, unless it takes them."""
     if function in OF_LISTS:
@@ -303,7 +305,7 @@ def _joined(run: Context, separator: str, values: Any) -> Any:
     return texts.by_join(separator, [*static_values(run, values)])
 
 
-def _check_texts(function: Any, given: Any) -> None:
+def _check_texts(function: object, given: object) -> None:
     """Of a text that the run makes, a function may only keep it, or ask of which type it is.
 
     Raises:

@@ -32,22 +32,22 @@ def _comprehension(run: Context, node: ast.ListComp | ast.GeneratorExp | ast.Set
 def _values(run: Context, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
     found: Any = []
     site = site_of(run.tracer, node)
-    saved = Saved.of(run)
+    saved = Saved(run)
     try:
         with _seen(run, node, found), watched(run.tracer, Around.BRANCH):
             for _ in _generated(run, node.generators):
-                if len(found) == run.tracer.written_out and has_data(found):
-                    run.tracer.keeps_loop = True
+                if len(found) == run.tracer.lists.written_out and has_data(found):
+                    run.tracer.lists.keeps_loop = True
                     raise _OfRun
                 value = (run.present if node is run.computed_with else run.value)(node.elt)
                 if isinstance(value, Tensor) and not isinstance(value, View):
-                    value = run.tracer.settled(value) if run.tracer.straight is None else value
+                    value = run.tracer.settled(value) if run.tracer.map.straight is None else value
                 found.append(value)
         if isinstance(node, ast.SetComp):
             found = list_changes.as_set(run, found) if has_data(found) else set(found)
     except _OfRun as why:
         is_list = isinstance(why, _OfGenerator) and not isinstance(node, ast.SetComp)
-        if site not in run.tracer.known_lists and not is_list:
+        if site not in run.tracer.lists.known_lists and not is_list:
             raise DecidedByRun(site) from None
         saved.restore(run)
         found = _by_loops(run, node, site)
@@ -94,16 +94,18 @@ class _OfGenerator(_OfRun):
     """A comprehension is over a generator, whose steps are between its own."""
 
 
-def _by_loops(run: Context, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, site: Any) -> Any:
+def _by_loops(
+    run: Context, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, site: object
+) -> Any:
     """A comprehension over a generator, or of a length that the run decides, as loops."""
     is_set = isinstance(node, ast.SetComp)
     name = _name_of(node)
-    if site in run.tracer.known_lists:
+    if site in run.tracer.lists.known_lists:
         run.variables[name] = lists.made_of(run, site, set if is_set else list, [])
     else:
         first: list[Any] = []
         run.variables[name] = first
-        run.tracer.born[id(first)] = first, site
+        run.tracer.lists.born[id(first)] = first, site
     add = ast.Attribute(ast.Name(name, ast.Load()), "add" if is_set else "append", ast.Load())
     _run_loops(run, node, ast.Expr(ast.Call(add, [node.elt], [])))
     return run.variables.pop(name)
@@ -124,10 +126,10 @@ def _run_loops(run: Context, node: Any, inner: ast.stmt) -> None:
 @expression(ast.DictComp)
 def _dict_comprehension(run: Context, node: ast.DictComp) -> Any:
     site = site_of(run.tracer, node)
-    saved = Saved.of(run)
+    saved = Saved(run)
     try:
         with _own_variables(run, node.generators):
-            if site in run.tracer.known_lists:
+            if site in run.tracer.lists.known_lists:
                 return _dict_by_loops(run, node, site)
             pairs: list[Any] = []
             with _seen(run, node, pairs), watched(run.tracer, Around.BRANCH):
@@ -144,7 +146,7 @@ def _dict_comprehension(run: Context, node: ast.DictComp) -> Any:
     raise DecidedByRun(site)
 
 
-def _dict_by_loops(run: Context, node: ast.DictComp, site: Any) -> Any:
+def _dict_by_loops(run: Context, node: ast.DictComp, site: object) -> Any:
     """A dictionary whose keys the run decides: loops that add to an empty one."""
     name = _name_of(node)
     run.variables[name] = lists.made_of(run, site, dict, [])
@@ -183,7 +185,7 @@ def _known_values(run: Context, over: Any) -> Iterator[Any]:
         raise _OfGenerator from None
 
 
-def _bind(run: Context, target: ast.expr, value: Any) -> None:
+def _bind(run: Context, target: ast.expr, value: object) -> None:
     """Give a variable its value; a number is not stored, since it is used before it is given anew.
 
     In one container, each would take the place of the one before, which a list may still have.

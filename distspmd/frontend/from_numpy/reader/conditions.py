@@ -31,15 +31,15 @@ def decided(tracer: Tracer, relation: sympy.Basic) -> bool | None:
         return bool(relation)
     if type(relation) in _DIFFERENCES:
         value, least = _DIFFERENCES[type(relation)](*relation.args)
-        if is_at_least(value, least, tracer.bounds):
+        if is_at_least(value, least, tracer.known.bounds):
             return True
-        if is_at_least(subtract(least - 1, value), 0, tracer.bounds):
+        if is_at_least(subtract(least - 1, value), 0, tracer.known.bounds):
             return False
         return None
     if isinstance(relation, sympy.Eq | sympy.Ne):
         difference = subtract(*relation.args)
-        apart = is_at_least(difference, 1, tracer.bounds) or is_at_least(
-            subtract(0, difference), 1, tracer.bounds
+        apart = is_at_least(difference, 1, tracer.known.bounds) or is_at_least(
+            subtract(0, difference), 1, tracer.known.bounds
         )
         equal = difference == 0
         if apart or equal:
@@ -61,14 +61,14 @@ def facts_of(tracer: Tracer, value: Any, *, holds: bool = True) -> list[sympy.Ex
     above, least = _DIFFERENCES[type(value)](*value.args)
     fact = subtract(above, least) if holds else subtract(least - 1, above)
     if isinstance(fact, int) or any(
-        tracer.bounds.get(s.name) == (None, None) for s in fact.free_symbols
+        tracer.known.bounds.get(s.name) == (None, None) for s in fact.free_symbols
     ):
         return []
     return [fact]
 
 
 @contextmanager
-def goes_on(tracer: Tracer, op: ast.boolop, found: Any) -> Iterator[None]:
+def goes_on(tracer: Tracer, op: ast.boolop, found: object) -> Iterator[None]:
     """Read what stands behind a value in ``and`` or ``or``, which may decide by itself."""
     if found is None:
         yield
@@ -82,7 +82,7 @@ def goes_on(tracer: Tracer, op: ast.boolop, found: Any) -> Iterator[None]:
         yield
 
 
-def condition_text(interpreter: Context, value: Any) -> str:
+def condition_text(interpreter: Context, value: object) -> str:
     """The text of a condition that is known at run time only."""
     tracer = interpreter.tracer
     if isinstance(value, sympy.Basic):

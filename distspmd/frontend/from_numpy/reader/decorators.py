@@ -21,25 +21,25 @@ _COMPILERS = ("numba", "line_profiler", "memory_profiler")
 """Packages whose decorators do so."""
 
 
-def without_wrappers(function: Any) -> Any:
+def without_wrappers(function: object) -> Any:
     """The function that runs where one is called: without wrappers of libraries."""
     while hasattr(function, "__wrapped__") and not _is_users_wrapper(function):
         function = function.__wrapped__
     return function
 
 
-def is_wrapper(function: Any) -> bool:
+def is_wrapper(function: object) -> bool:
     """Whether a function is a wrapper that a user has written, or one that Python runs."""
     return hasattr(function, "__wrapped__") and _is_users_wrapper(function)
 
 
-def _is_users_wrapper(function: Any) -> bool:
+def _is_users_wrapper(function: object) -> bool:
     if not isinstance(function, types.FunctionType):
         return isinstance(function, HostFunction)
     return not is_library_module(str(function.__globals__.get("__name__", "")))
 
 
-def decorated(run: Context, decorators: list[ast.expr], function: Any) -> Any:
+def decorated(run: Context, decorators: list[ast.expr], function: object) -> Any:
     """A function that a program defines, under its decorators."""
     for node in reversed(decorators):
         called = run.value(node.func if isinstance(node, ast.Call) else node)
@@ -51,7 +51,7 @@ def decorated(run: Context, decorators: list[ast.expr], function: Any) -> Any:
     return function
 
 
-def _changes_nothing(decorator: Any) -> bool:
+def _changes_nothing(decorator: object) -> bool:
     package = str(getattr(decorator, "__module__", "") or "").split(".")[0]
     try:
         return package in _COMPILERS or decorator in _PLAIN

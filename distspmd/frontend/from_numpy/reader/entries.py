@@ -35,7 +35,7 @@ def element_type(program: str, name: str, value: Any) -> DType:
     return dtype
 
 
-def form_of(value: Any) -> Any:
+def form_of(value: object) -> Any:
     """An argument with the name of the argument of the SDFG in the place of each array in it."""
     if isinstance(value, View):
         return Part(value.container.name)

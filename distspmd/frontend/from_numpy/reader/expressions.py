@@ -87,11 +87,11 @@ def _name(run: Context, node: ast.Name) -> Any:
             if isinstance(found, Undecided) and not may_be_none(found):
                 refuse_choice(run, found)
             return run.outside(node.id, found)
-    if run.tracer.has_left_out:  # its assignment may be what was left out
+    if run.tracer.lists.has_left_out:  # its assignment may be what was left out
         raise UnknownElement
     end_unbound(run, node.id)
-    if node.id in run.tracer.of_maps:
-        run.tracer.refuse(run.tracer.of_maps[node.id])
+    if node.id in run.tracer.map.of_maps:
+        run.tracer.refuse(run.tracer.map.of_maps[node.id])
     return fail_unbound(run, node.id)
 
 
@@ -99,7 +99,7 @@ def _name(run: Context, node: ast.Name) -> Any:
 def _binary_node(run: Context, node: ast.BinOp) -> Any:
     left = run.present(node.left)
     if _calls(node.right) and isinstance(left, Tensor) and not isinstance(left, View):
-        left = run.tracer.settled(left) if run.tracer.straight is None else left
+        left = run.tracer.settled(left) if run.tracer.map.straight is None else left
     right = run.present(node.right)
     end_if_none(run, (left, right), "an operation")
     return run.binary(node.op, left, right)
@@ -160,7 +160,7 @@ def _boolean(run: Context, node: ast.BoolOp) -> Any:
     return found if found is not None else value
 
 
-def _joined(run: Context, op: ast.boolop, left: Any, right: Any) -> Any:
+def _joined(run: Context, op: ast.boolop, left: object, right: object) -> Any:
     if isinstance(left, sympy.Basic) and isinstance(right, sympy.Basic | bool):
         kind = sympy.Or if isinstance(op, ast.Or) else sympy.And
         return kind(relation(left), relation(sympy.sympify(right)))
@@ -208,7 +208,7 @@ def _compare(run: Context, node: ast.Compare) -> Any:
     return found
 
 
-def _compared(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
+def _compared(run: Context, op: ast.cmpop, left: object, right: object) -> Any:
     found = compared_with_none(run, op, left, right)
     if found is not NotImplemented:
         return found
@@ -265,7 +265,7 @@ def _calls_itself(run: Context, node: ast.expr) -> bool:
     return any(isinstance(f, ast.Name) and f.id in names for f in calls)
 
 
-def _have_one_form(run: Context, one: Any, other: Any) -> bool:
+def _have_one_form(run: Context, one: object, other: object) -> bool:
     """Whether two values are numbers, or arrays of one shape."""
     if not all(isinstance(v, Tensor | RunList) or is_carried(v) for v in (one, other)):
         return False
@@ -276,9 +276,9 @@ def _have_one_form(run: Context, one: Any, other: Any) -> bool:
     return len(a) == len(b) and all(same(m, n) for m, n in zip(a, b, strict=True))
 
 
-def _may_be_written(run: Context, *values: Any) -> bool:
+def _may_be_written(run: Context, *values: object) -> bool:
     """Whether one of two arrays is a stored one, which the choice then is on one way."""
-    is_in_map = run.tracer.straight is not None or run.tracer.parallel
+    is_in_map = run.tracer.map.straight is not None or run.tracer.map.parallel
     return not is_in_map and any(isinstance(v, View | Image) and v.ndim for v in values)
 
 
@@ -290,8 +290,8 @@ def _by_branches(run: Context, node: ast.IfExp, test: Any) -> Any:
         node: the choice.
         test: the value of its condition, which is read once.
     """
-    if run.tracer.straight is not None:
-        run.tracer.straight.leave()
+    if run.tracer.map.straight is not None:
+        run.tracer.map.straight.leave()
     name = "__chosen"
     ways: list[list[ast.stmt]] = [
         [ast.Assign([ast.Name(name, ast.Store())], value)] for value in (node.body, node.orelse)
@@ -332,21 +332,21 @@ def _call(run: Context, node: ast.Call) -> Any:
         raise
 
 
-def _argument(run: Context, function: Any, part: ast.expr, later: list[ast.expr]) -> Any:
+def _argument(run: Context, function: object, part: ast.expr, later: list[ast.expr]) -> Any:
     """An argument of a call, which later ones do not change."""
     found = _given(run, function, part)
     if (
         isinstance(found, Tensor)
         and not isinstance(found, View)
         and any(map(_calls, later))
-        and run.tracer.straight is None
+        and run.tracer.map.straight is None
         and found.mask is None
     ):
         found = run.tracer.settled(found)
     return found
 
 
-def _given(run: Context, function: Any, part: ast.expr) -> Any:
+def _given(run: Context, function: object, part: ast.expr) -> Any:
     """What a function is given, which may be None where the function asks for that itself."""
     known = run.variables.get(part.id) if isinstance(part, ast.Name) else None
     is_said = any(function is each for each in texts.SAYING)
@@ -364,7 +364,7 @@ def _given(run: Context, function: Any, part: ast.expr) -> Any:
     return found
 
 
-def _is_users(run: Context, function: Any) -> bool:
+def _is_users(run: Context, function: object) -> bool:
     """Whether a function is the program's own, which may ask whether an argument is None."""
     if isinstance(function, MethodType):
         return _is_users(run, function.__func__)
@@ -418,16 +418,16 @@ def part_of(run: Context, base: Any, items: Any) -> Any:
         tracer.fail(problem)
 
 
-def _is_list(value: Any) -> bool:
+def _is_list(value: object) -> bool:
     return isinstance(value, list | RunList)
 
 
-def _of_tensor(tracer: Tracer, base: Tensor, items: Any) -> Tensor:
+def _of_tensor(tracer: Tracer, base: Tensor, items: object) -> Tensor:
     """A part of an array; a number of it is a copy, as in NumPy."""
     if isinstance(base, RealOrComplex):
         return joined([base], _of_tensor(tracer, base.in_complex, items))
-    if tracer.straight is not None:
-        found: Tensor | None = tracer.straight.read(base, items)
+    if tracer.map.straight is not None:
+        found: Tensor | None = tracer.map.straight.read(base, items)
         if found is not None:
             return found
     part = indexing.read(tracer, base, items)

@@ -47,7 +47,7 @@ class Origin:
     first_line: int
     source: Sequence[str]
 
-    def __deepcopy__(self, memo: Any) -> Origin:
+    def __deepcopy__(self, memo: object) -> Origin:
         return self
 
 
@@ -163,7 +163,7 @@ class Frame:
         return next((each for each in every if each.flag_of(error) is not None), None)
 
 
-def in_program(node: Any, frames: Sequence[Frame]) -> tuple[Any, Any]:
+def in_program(node: object, frames: Sequence[Frame]) -> tuple[Any, Any]:
     """Syntax in the innermost function, and that function, as the user sees them.
 
     Args:
@@ -196,9 +196,9 @@ class Closure:
     def __name__(self) -> str:
         return getattr(self.node, "name", "lambda")
 
-    def __get__(self, owner: Any, kind: Any = None) -> Any:
+    def __get__(self, owner: object, kind: object = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)
 
-    def __call__(self, *_: Any, **__: Any) -> Any:
+    def __call__(self, *_: object, **__: object) -> Any:
         """Never: a program reads its functions."""
         raise TypeError(f"{self.__name__} is a function of the program, which is read, not called")

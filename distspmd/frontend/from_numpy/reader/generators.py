@@ -134,7 +134,7 @@ def _taken(run: Context, values: Iterator[Any]) -> list[Any]:
     return found
 
 
-def takes_generators(function: Any) -> bool:
+def takes_generators(function: object) -> bool:
     """Whether a function may read a generator later, and not when it is called."""
     if isinstance(function, types.FunctionType | types.MethodType):
         return not str(function.__module__).startswith(("numpy", "scipy"))
@@ -180,13 +180,13 @@ def collect(
     own = generator.frame
     frame = Frame(generator.known, own.file, own.first_line, own.source)
     frame.receiver, frame.outside = own.receiver, own.outside
-    block = run.tracer.block
+    block = run.tracer.program.block
     frame.yielded = Yielded(at_once, run.tracer.inner, block, len(block.statements))
     run.run_body(generator.node, frame)
     return frame.yielded.values
 
 
-def listed(run: Context, function: Any, arguments: Sequence[Any]) -> Sequence[Any]:
+def listed(run: Context, function: object, arguments: Sequence[Any]) -> Sequence[Any]:
     """Arguments with lists in the place of generators, for a function that reads them at once."""
     if not any(isinstance(value, Generator) for value in arguments) or function not in AT_ONCE:
         return arguments
@@ -195,7 +195,7 @@ def listed(run: Context, function: Any, arguments: Sequence[Any]) -> Sequence[An
 
 def _listed(run: Context, generator: Generator) -> Any:
     """All values of a generator, as many as the run decides."""
-    saved = Saved.of(run)
+    saved = Saved(run)
     try:
         with watched(run.tracer, Around.BRANCH):
             return collect(run, generator, at_once=True)
@@ -207,7 +207,7 @@ def _listed(run: Context, generator: Generator) -> Any:
     return run.run_function(iteration.listed, {"values": generator})
 
 
-def give(run: Context, value: Any) -> None:
+def give(run: Context, value: object) -> None:
     """Note a value that a generator gives which is read to its end.
 
     Raises:
@@ -219,7 +219,9 @@ def give(run: Context, value: Any) -> None:
     if tracer.inner != yielded.inner:
         raise CannotRoll("a generator yields in it")
     value = run.settled_parts(value) if yielded.at_once else value
-    if not yielded.at_once and not (_is_plain(value) and yielded.has_only_given(tracer.block)):
+    if not yielded.at_once and not (
+        _is_plain(value) and yielded.has_only_given(tracer.program.block)
+    ):
         tracer.refuse(
             "a generator that computes with arrays, or gives others than known numbers and texts, "
             "in something else than 'for', 'enumerate', 'list', 'sum' and their like is not "
@@ -228,7 +230,7 @@ def give(run: Context, value: Any) -> None:
     yielded.values.append(value)
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     if isinstance(value, tuple):
         return all(map(_is_plain, value))
     return value is None or isinstance(value, bool | int | float | complex | str | slice)
@@ -246,7 +248,7 @@ def in_parts(run: Context) -> NoReturn:
     )
 
 
-def take_next(run: Context, generator: Generator, *default: Any) -> Any:
+def take_next(run: Context, generator: Generator, *default: object) -> Any:
     """``next(generator)``, of values that are known and plain.
 
     Raises:
@@ -270,7 +272,7 @@ def take_next(run: Context, generator: Generator, *default: Any) -> Any:
 # -- loops ----------------------------------------------------------------------------------------
 
 
-def loop(run: Context, node: StoppedFor, generator: Generator, start: Any = None) -> None:
+def loop(run: Context, node: StoppedFor, generator: Generator, start: object = None) -> None:
     """``for`` over a generator, or with ``start`` over ``enumerate(generator, start)``."""
     tracer = run.tracer
     frame, number = tracer.frames[-1], run.depth
@@ -330,7 +332,7 @@ def _body(
     return [renamer.visit(statement) for statement in body]
 
 
-def counting(run: Context, start: Any, step: Any) -> Generator:
+def counting(run: Context, start: object, step: object) -> Generator:
     """The generator of ``start``, ``start + step`` and so on, without an end."""
     (function,) = ast.parse(_COUNT).body
     assert isinstance(function, ast.FunctionDef)

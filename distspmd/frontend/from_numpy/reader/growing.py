@@ -18,7 +18,7 @@ from distspmd.frontend.from_numpy.reader.mutation import Around, watched
 from distspmd.frontend.from_numpy.reader.ranges import Enumerated, Zipped
 
 
-def lists_in(over: Any) -> list[RunList]:
+def lists_in(over: object) -> list[RunList]:
     """The lists that something iterates over."""
     if isinstance(over, RunList):
         return [over.of if isinstance(over, Entries) and over.of else over]
@@ -28,7 +28,7 @@ def lists_in(over: Any) -> list[RunList]:
 
 
 def read(
-    run: Context, node: StoppedFor, over: Any, by: Callable[[Any, StoppedFor, Any], None]
+    run: Context, node: StoppedFor, over: object, by: Callable[[Any, StoppedFor, Any], None]
 ) -> None:
     """Read a loop; by places, if it makes the list longer that it goes through.
 
@@ -41,7 +41,7 @@ def read(
     if type(over) is not RunList or not isinstance(node.iter, ast.Name | ast.Attribute):
         by(run, node, over)
         return
-    saved = Saved.of(run)
+    saved = Saved(run)
     try:
         with watched(run.tracer, Around.BRANCH):
             by(run, node, over)

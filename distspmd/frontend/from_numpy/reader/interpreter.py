@@ -16,9 +16,9 @@ from distspmd.errors import DistSPMDError
 from distspmd.frontend.from_numpy.arrays import array_protocol, checks, decided_types, indexing
 from distspmd.frontend.from_numpy.arrays.choosing import as_arrays, chosen
 from distspmd.frontend.from_numpy.arrays.elements import known_number
+from distspmd.frontend.from_numpy.arrays.images import is_linked
 from distspmd.frontend.from_numpy.arrays.kinds import dace_symbol
 from distspmd.frontend.from_numpy.arrays.lengths import unpacked_count
-from distspmd.frontend.from_numpy.arrays.links import is_linked
 from distspmd.frontend.from_numpy.arrays.real_or_complex import RealOrComplex
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import Fails, Refusal, told
@@ -41,8 +41,8 @@ from distspmd.frontend.from_numpy.kinds.variables import (
 )
 from distspmd.frontend.from_numpy.library import is_of_library
 from distspmd.frontend.from_numpy.lists import lists
+from distspmd.frontend.from_numpy.lists.lists import look_into
 from distspmd.frontend.from_numpy.lists.run_lists import Known, RunList, UnknownElement
-from distspmd.frontend.from_numpy.lists.unknown_elements import look_into
 from distspmd.frontend.from_numpy.reader import (
     attributes,
     generators,
@@ -105,8 +105,8 @@ class Interpreter:
         fixes_numbers: bool = True,
     ) -> None:
         self.tracer, self.functions, self.methods = tracer, functions, methods
-        tracer.ends_if = functools.partial(checks.end_if, self)
-        tracer.chooses, tracer.form_of = chosen, form_of
+        tracer.hooks.ends_if = functools.partial(checks.end_if, self)
+        tracer.hooks.chooses, tracer.hooks.form_of = chosen, form_of
         self.sizes: dict[str, Whole] = {}
         self.sizes_read: set[str] = set()
         self.depth, self.fixes_numbers = 0, fixes_numbers
@@ -177,7 +177,7 @@ class Interpreter:
             if before is not None:
                 self.tracer.node = before
 
-    def call(self, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    def call(self, function: object, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         """What a call gives.
 
         Raises:
@@ -201,16 +201,16 @@ class Interpreter:
         """
         self.tracer.node = node
         frame = self.tracer.frames[-1]
-        frame.statement, frame.block = node, self.tracer.block
+        frame.statement, frame.block = node, self.tracer.program.block
         read = STATEMENTS.get(type(node))
         if read is None:
             self.tracer.refuse(f"the statement {type(node).__name__.lower()!r} is not covered")
-        block, first = self.tracer.block, len(self.tracer.block.statements)
+        block, first = self.tracer.program.block, len(self.tracer.program.block.statements)
         try:
             read(self, node)
             follow_writes(self, node, block, first)
         except UnknownElement:
-            self.tracer.has_left_out = True
+            self.tracer.lists.has_left_out = True
             look_into(self, node)
         except Fails as failed:
             end_failed(self, failed)
@@ -248,7 +248,7 @@ class Interpreter:
         else:
             tracer.refuse(f"an assignment to {ast.unparse(target)}")
 
-    def write_part(self, base: Any, items: Any, value: Any) -> None:
+    def write_part(self, base: object, items: object, value: object) -> None:
         """``base[items] = value`` of an array."""
         write_part(self, base, items, value)
 
@@ -256,7 +256,7 @@ class Interpreter:
         """What is assigned into; what was known, or chosen by a mask, becomes an array."""
         return writable(self, node)
 
-    def settled_parts(self, values: Any) -> Any:
+    def settled_parts(self, values: object) -> Any:
         """A list, tuple or dictionary whose tensors are stored, in place where that is possible."""
         if isinstance(values, tuple):
             if not any(isinstance(v, Tensor | list | dict | tuple) for v in values):
@@ -271,10 +271,14 @@ class Interpreter:
             return values
         return self._settled(values)
 
-    def _settled(self, value: Any) -> Any:
+    def _settled(self, value: object) -> Any:
         """One of several values as it is before any of them is assigned."""
         tracer = self.tracer
-        if not isinstance(value, Tensor) or isinstance(value, View) or tracer.straight is not None:
+        if (
+            not isinstance(value, Tensor)
+            or isinstance(value, View)
+            or tracer.map.straight is not None
+        ):
             return value
         if isinstance(value, RealOrComplex):
             return decided_types.stored(self, value)
@@ -323,7 +327,7 @@ class Interpreter:
         except TypeError:
             python_errors.fail(self, python_errors.unpack, value)
 
-    def kept(self, name: str, value: Any) -> Any:
+    def kept(self, name: str, value: object) -> Any:
         """What a variable stands for: tensors are stored, for later writes not to reach them."""
         tracer = self.tracer
         if isinstance(value, list | dict | tuple):
@@ -336,7 +340,7 @@ class Interpreter:
             return decided_types.stored(self, value, _readable(name))
         if isinstance(value, Demanded):
             return value
-        if value.ndim == 0 and (tracer.straight is not None or known_number(value) is not None):
+        if value.ndim == 0 and (tracer.map.straight is not None or known_number(value) is not None):
             return value
         if value.mask is not None:
             if name in tracer.frames[-1].written_into:
@@ -369,7 +373,7 @@ class Interpreter:
 
     # -- truth ----------------------------------------------------------------------------------
 
-    def truth(self, value: Any) -> bool | None:
+    def truth(self, value: object) -> bool | None:
         """Whether a value is true; None where that is known at run time only."""
         if isinstance(value, RunList):
             return value.count > 0 if isinstance(value.count, int) else None
@@ -430,11 +434,11 @@ class Interpreter:
         self.tracer.node = before
         return found
 
-    def part_of(self, base: Any, items: Any) -> Any:
+    def part_of(self, base: object, items: object) -> Any:
         """``base[items]``."""
         return part_of(self, base, items)
 
-    def outside(self, name: str, value: Any) -> Any:
+    def outside(self, name: str, value: object) -> Any:
         """A value from outside of the program as one of it."""
         whole = dace_symbol(value)
         if whole is not None:
@@ -442,14 +446,14 @@ class Interpreter:
             return self.sizes.get(whole.name, whole)
         return value
 
-    def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
+    def binary(self, op: ast.operator, left: object, right: object) -> Any:
         """``left op right``."""
         is_text = isinstance(left, str) and isinstance(op, ast.Mod)
         right = array_protocol.operand(self, left, right)
         found = NotImplemented if is_text else operate(self, op, left, right)
         return found if found is not NotImplemented else binary(self, op, left, right)
 
-    def attribute(self, base: Any, name: str) -> Any:
+    def attribute(self, base: object, name: str) -> Any:
         """``base.name``."""
         return attributes.attribute(self, base, name)
 

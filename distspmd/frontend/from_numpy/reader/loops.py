@@ -15,7 +15,8 @@ import sympy
 
 from distspmd.frontend.from_numpy.arrays.elements import known_number
 from distspmd.frontend.from_numpy.arrays.real_or_complex import RealOrComplex, joined
-from distspmd.frontend.from_numpy.arrays.transcript import UNROLLED, CannotRoll, Refusal
+from distspmd.frontend.from_numpy.arrays.states import UNROLLED
+from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.arrays.values import (
     INT64,
     Tensor,
@@ -38,7 +39,6 @@ from distspmd.frontend.from_numpy.reader.continuing import continued
 from distspmd.frontend.from_numpy.reader.generators import Generator
 from distspmd.frontend.from_numpy.reader.growing import lists_in
 from distspmd.frontend.from_numpy.reader.jumps import StoppedFor
-from distspmd.frontend.from_numpy.reader.nested_loops import in_order, nested
 from distspmd.frontend.from_numpy.reader.ranges import (
     Enumerated,
     Places,
@@ -53,6 +53,7 @@ from distspmd.frontend.from_numpy.reader.ranges import (
 from distspmd.frontend.from_numpy.reader.registry import expression
 from distspmd.frontend.tensor_ir.statements import Block, Loop, SetSymbol, Statement
 from distspmd.frontend.tensor_ir.whole_numbers import (
+    Whole,
     add,
     is_at_least,
     multiply,
@@ -101,7 +102,7 @@ def for_loop(interpreter: Context, node: StoppedFor) -> None:
             each.iterated -= 1
 
 
-def _iterate(interpreter: Context, node: StoppedFor, over: Any) -> None:
+def _iterate(interpreter: Context, node: StoppedFor, over: object) -> None:
     tracer = interpreter.tracer
     tracer.node = node
     if isinstance(over, Enumerated):
@@ -133,12 +134,12 @@ def _iterate(interpreter: Context, node: StoppedFor, over: Any) -> None:
         _unrolled(interpreter, node, turns)
 
 
-def _read_by_table(interpreter: Context, node: StoppedFor, over: Any) -> bool:
+def _read_by_table(interpreter: Context, node: StoppedFor, over: object) -> bool:
     """Read a loop over many known numbers as one loop, if nothing in it has to know them."""
     values = _known_list(over)
     if len(values) <= TRIED:
         return False
-    saved = Saved.of(interpreter)
+    saved = Saved(interpreter)
     value_of = in_table(interpreter.tracer, values)
     if value_of is None:
         return False
@@ -153,7 +154,7 @@ def _read_by_table(interpreter: Context, node: StoppedFor, over: Any) -> bool:
     return False
 
 
-def _known_list(over: Any) -> list[Any]:
+def _known_list(over: object) -> list[Any]:
     """What a loop goes through, of lists and tuples of Python; nothing of others."""
     if isinstance(over, list | tuple):
         return list(over)
@@ -168,11 +169,11 @@ def _unrolled(
     interpreter: Context,
     node: StoppedFor,
     turns: Turns,
-    changed: Any = None,
+    changed: object = None,
     times: int = 0,
 ) -> None:
     """Read iterations one by one; so often for the sake of a list that the loop changes."""
-    stops, block = node.stops, interpreter.tracer.block
+    stops, block = node.stops, interpreter.tracer.program.block
     first = len(block.statements)
     for value, rest in turns.rest():
         if rest.place > 20 * UNROLLED:
@@ -191,12 +192,12 @@ def _unrolled(
 
 
 def _leave_if_long(
-    interpreter: Context, changed: Any, statements: Sequence[Statement], times: int
+    interpreter: Context, changed: object, statements: Sequence[Statement], times: int
 ) -> None:
     """Let a loop stay one, with a list of the run, whose iterations are long when written out."""
     tracer = interpreter.tracer
-    if tracer.written_out < UNROLLED and times * _count(statements) > LONG:
-        tracer.keeps_loop = True
+    if tracer.lists.written_out < UNROLLED and times * _count(statements) > LONG:
+        tracer.lists.keeps_loop = True
         decided_by_run(interpreter, changed)
 
 
@@ -245,9 +246,9 @@ def _range_loop(
         values = [over.first] if length == 1 else []
         _unrolled(interpreter, node, of_known([value_of(v) if value_of else v for v in values]))
         return
-    if tracer.straight is not None:
-        tracer.straight.leave()
-    saved = Saved.of(interpreter)
+    if tracer.map.straight is not None:
+        tracer.map.straight.leave()
+    saved = Saved(interpreter)
     changed = None
     try:
         _rolled(interpreter, node, over, value_of)
@@ -262,8 +263,8 @@ def _range_loop(
             _by_arrays(interpreter, node, over, value_of, str(problem))
             return
         is_large = not isinstance(length, int) or length > UNROLLED
-        if is_large or length > tracer.written_out:
-            tracer.keeps_loop |= not is_large
+        if is_large or length > tracer.lists.written_out:
+            tracer.lists.keeps_loop |= not is_large
             decided_by_run(interpreter, problem.changed)
         if why_rest and is_large:
             tracer.refuse(f"{why_rest}, and the number of its iterations is not known, or large")
@@ -308,7 +309,7 @@ def _peeled(interpreter: Context, node: StoppedFor, every: _Rest) -> None:
     if node.stops:
         rest = ast.If(all_of([unset(flag) for flag in node.stops]), [rest], [])
     many: Any = sympy.Ge(sympy.sympify(over.length), 1)
-    if is_at_least(over.length, 1, interpreter.tracer.bounds):
+    if is_at_least(over.length, 1, interpreter.tracer.known.bounds):
         many = True
     body = continued(node.body, rest, node.stops)
     made = ast.If(ast.Constant(many), body, [])
@@ -323,7 +324,7 @@ def _by_arrays(
     Two that are swapped are the same again after two iterations, which become one. Else the first
     iteration is read by itself.
     """
-    saved = Saved.of(interpreter)
+    saved = Saved(interpreter)
     pairs = over.length // 2
     end = add(over.first, multiply(2 * pairs, over.step))
     try:
@@ -358,12 +359,12 @@ def _rolled(
 
     def read(loop: LoopBeingRead) -> tuple[LoopBeingRead, str, str, Block, str | None]:
         variable, reached, body = tracer.unique_index(name), "", Block()
-        tracer.bounds[variable] = _ends(over, offsets[-1])
+        tracer.known.bounds[variable] = _ends(over, offsets[-1])
         with tracer.within(body), tracer.in_loop(most):
             index = symbol(variable)
             if stops:  # of an iteration that ends the loop the variable keeps its value
                 reached = tracer.unique(f"{name}_reached")
-                tracer.bounds[reached] = (None, None)
+                tracer.known.bounds[reached] = (None, None)
                 tracer.add(SetSymbol(reached, index, INT64))
             for offset in offsets:
                 place = add(index, offset)
@@ -379,7 +380,7 @@ def _rolled(
         interpreter, node, stops, read
     )
     last = add(over.first, multiply(subtract(over.length, 1), over.step))
-    may_be_none = not is_at_least(over.length, 1, tracer.bounds)
+    may_be_none = not is_at_least(over.length, 1, tracer.known.bounds)
     if may_be_none:
         note_unbound(interpreter, node, outside, loop.carried_names(), over.length, body)
     if stops:
@@ -393,17 +394,17 @@ def _rolled(
             frame.variables[key] = _at_end(value, by)
     if may_be_none:
         carried.after_none(interpreter, loop, outside)
-    del tracer.bounds[variable]
+    del tracer.known.bounds[variable]
 
 
-def _ends(over: SymbolicRange, offset: Any) -> tuple[Any, Any]:
+def _ends(over: SymbolicRange, offset: object) -> tuple[Any, Any]:
     """The least and the largest value of a range, whose ends an offset to them does not pass."""
     if isinstance(over.step, int) and over.step < 0:
         return add(over.end, subtract(1, offset)), over.first
     return over.first, subtract(over.end, add(1, offset))
 
 
-def _at_end(value: Any, by: dict[Any, Any]) -> Any:
+def _at_end(value: object, by: dict[Any, Any]) -> Any:
     """A value of the last iteration, after the loop."""
     (variable,) = by
     if isinstance(value, sympy.Basic) and variable in value.free_symbols:
@@ -441,3 +442,76 @@ def _yield(run: Context, node: ast.Yield | ast.YieldFrom) -> None:
     value = None if node.value is None else run.value(node.value)
     for each in [value] if isinstance(node, ast.Yield) else static_values(run, value):
         generators.give(run, each)
+
+
+def nested(run: Context, node: StoppedFor, places: Places) -> StoppedFor:
+    """The loops in loops that a loop over places is."""
+    names = _names(run, node.target, places)
+    index = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
+    value: ast.expr = index
+    target: ast.expr | None = node.target
+    if places.array is not None:
+        array = run.tracer.unique("__places")
+        run.variables[array] = places.array
+        element = ast.Subscript(ast.Name(array, ast.Load()), index, ast.Load())
+        value = ast.Tuple([index, element], ast.Load())
+        if _are_names(_index_of(target), names):
+            assert isinstance(target, ast.Tuple)
+            target, value = target.elts[1], element
+    elif _are_names(target, names):
+        target = None
+    body = list(node.body)
+    if target is not None:
+        body.insert(0, ast.Assign([target], value))
+    for axis, name in reversed([*zip(places.axes, names, strict=True)]):
+        over = run.tracer.unique("__axis")
+        run.variables[over] = axis
+        loop = StoppedFor(
+            ast.Name(name, ast.Store()), ast.Name(over, ast.Load()), body, stops=node.stops
+        )
+        body = [ast.fix_missing_locations(ast.copy_location(loop, node))]
+    return loop
+
+
+def in_order(
+    run: Context, node: StoppedFor, ranges: Sequence[tuple[Whole, Whole, Whole]]
+) -> StoppedFor | None:
+    """The loops in loops that a parallel map is whose ranges data decide; None for other maps.
+
+    Any order of its iterations is right, and ranges of spaces do not depend on data.
+    """
+    every = [number for each in ranges for number in each]
+    if not run.tracer.is_decided_by_data(*every):
+        return None
+    targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
+    if len(targets) != len(ranges) or not all(isinstance(t, ast.Name) for t in targets):
+        run.tracer.refuse(f"a map of {len(ranges)} ranges needs as many variables")
+    body = list(node.body)
+    for target, each in reversed([*zip(targets, ranges, strict=True)]):
+        over = run.tracer.unique("__range")
+        run.variables[over] = SymbolicRange(*each)
+        loop = StoppedFor(target, ast.Name(over, ast.Load()), body, stops=())
+        body = [ast.fix_missing_locations(ast.copy_location(loop, node))]
+    return loop
+
+
+def _names(run: Context, target: ast.expr, places: Places) -> Sequence[str]:
+    """The variables of the loops: those of the target, where it has as many."""
+    index = target if places.array is None else _index_of(target)
+    parts = index.elts if isinstance(index, ast.Tuple) else []
+    names = [part.id for part in parts if isinstance(part, ast.Name)]
+    if len(names) == len(parts) == len(set(names)) == len(places.axes):
+        return names
+    return [run.tracer.unique("__place") for _ in places.axes]
+
+
+def _index_of(target: ast.expr | None) -> ast.expr | None:
+    """What an index and an element are bound to: the part for the index."""
+    if isinstance(target, ast.Tuple) and len(target.elts) == 2:
+        return target.elts[0]
+    return None
+
+
+def _are_names(target: ast.expr | None, names: Sequence[str]) -> bool:
+    parts = target.elts if isinstance(target, ast.Tuple) else []
+    return [getattr(part, "id", None) for part in parts] == list(names)

@@ -15,8 +15,8 @@ from typing import Any
 
 import sympy
 
+from distspmd.frontend.from_numpy.arrays.states import MapOfIndices
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
-from distspmd.frontend.from_numpy.arrays.transcript import MapOfIndices
 from distspmd.frontend.from_numpy.reader.conditions import decided, relation_text
 from distspmd.frontend.tensor_ir.statements import Block, Branch, Parameter, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import (
@@ -64,7 +64,7 @@ class IndicesOfMap(MapOfIndices):
             return False
         message = f"the index {value} is out of bounds for a dimension of {length}"
         for excess in (subtract(value, length), subtract(subtract(-1, length), value)):
-            if not is_at_least(subtract(-1, excess), 0, tracer.bounds):
+            if not is_at_least(subtract(-1, excess), 0, tracer.known.bounds):
                 check = _Check(sympy.expand(sympy.sympify(excess)), (), message, tracer.node)
                 if check not in self.checks:
                     self.checks.append(check)
@@ -74,17 +74,17 @@ class IndicesOfMap(MapOfIndices):
 @contextmanager
 def where_in_range(tracer: Tracer) -> Iterator[None]:
     """Write in an inner block of a map, but not where an index is out of range."""
-    is_inner = bool(tracer.maps) and tracer.inner != tracer.maps[-1].depth
-    if not is_inner or tracer.straight is not None:
+    is_inner = bool(tracer.map.maps) and tracer.inner != tracer.map.maps[-1].depth
+    if not is_inner or tracer.map.straight is not None:
         yield
         return
-    body, known = Block(), len(tracer.in_range)
+    body, known = Block(), len(tracer.map.in_range)
     with tracer.within(body):
         yield
-    conditions = tracer.in_range[known:]
-    del tracer.in_range[known:]
+    conditions = tracer.map.in_range[known:]
+    del tracer.map.in_range[known:]
     checks = [s for s in body.statements if isinstance(s, SetSymbol)] if conditions else []
-    tracer.block.statements += checks or body.statements
+    tracer.program.block.statements += checks or body.statements
     if conditions:
         body.statements = [s for s in body.statements if s not in checks]
         tracer.add(Branch(relation_text(sympy.And(*conditions)), body, Block()))
@@ -93,39 +93,39 @@ def where_in_range(tracer: Tracer) -> Iterator[None]:
 @contextmanager
 def noted(tracer: Tracer) -> Iterator[IndicesOfMap]:
     """Look at the indices of what is read."""
-    found = IndicesOfMap(tracer.inner, frozenset(tracer.bounds))
-    tracer.maps.append(found)
+    found = IndicesOfMap(tracer.inner, frozenset(tracer.known.bounds))
+    tracer.map.maps.append(found)
     try:
         yield found
     finally:
-        tracer.maps.pop()
+        tracer.map.maps.pop()
 
 
 def add_checks(tracer: Tracer, own: IndicesOfMap, parameters: Sequence[Parameter]) -> None:
     """Check the indices of a map: before it, or before the map around it."""
     checks = [c for c in _at_corners(own.checks, parameters) if _is_known(tracer, own, c)]
-    if tracer.maps:
-        outer = tracer.maps[-1]
+    if tracer.map.maps:
+        outer = tracer.map.maps[-1]
         if isinstance(outer, IndicesOfMap) and outer.depth == tracer.inner:
             outer.checks += [c for c in checks if c not in outer.checks]
         return
-    if tracer.ends_if is None:
+    if tracer.hooks.ends_if is None:
         return
-    parallel, straight, node = tracer.parallel, tracer.straight, tracer.node
-    tracer.parallel, tracer.straight = [], None
+    parallel, straight, node = tracer.map.parallel, tracer.map.straight, tracer.node
+    tracer.map.parallel, tracer.map.straight = [], None
     try:
         for check in checks:
             tracer.node = check.node
             _add(tracer, check)
     finally:
-        tracer.parallel, tracer.straight, tracer.node = parallel, straight, node
+        tracer.map.parallel, tracer.map.straight, tracer.node = parallel, straight, node
 
 
 def _is_known(tracer: Tracer, own: IndicesOfMap, check: _Check) -> bool:
     """Whether nothing in a check is a value of the run that only the body of the map has."""
     every = [check.excess, *map(sympy.sympify, check.lengths)]
     names = {s.name for e in every for s in e.free_symbols}
-    return names.isdisjoint(tracer.bounds.keys() - own.around)
+    return names.isdisjoint(tracer.known.bounds.keys() - own.around)
 
 
 def _add(tracer: Tracer, check: _Check) -> None:
@@ -135,9 +135,9 @@ def _add(tracer: Tracer, check: _Check) -> None:
         return
     if None not in known and not tracer.inner:
         tracer.refuse(check.message)
-    if tracer.ends_if is not None:
+    if tracer.hooks.ends_if is not None:
         open_ones = [c for c, k in zip(conditions, known, strict=True) if k is None]
-        tracer.ends_if(sympy.And(*open_ones), "IndexError", check.message)
+        tracer.hooks.ends_if(sympy.And(*open_ones), "IndexError", check.message)
 
 
 def _at_corners(checks: Iterable[_Check], parameters: Sequence[Parameter]) -> Iterator[_Check]:

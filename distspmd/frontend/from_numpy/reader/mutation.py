@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
+from distspmd.frontend.from_numpy.arrays.states import refill
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll
 from distspmd.frontend.from_numpy.context import Context
@@ -68,13 +69,13 @@ class Journal:
     old: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     _known: dict[int, str] | None = None
 
-    def name_of(self, value: Any) -> str | None:
+    def name_of(self, value: object) -> str | None:
         """How the program calls a list or dictionary from before the block; None for others."""
         if self._known is None:
             self._known = _reached(self.roots, self.made)
         return self._known.get(id(value))
 
-    def keep(self, value: Any) -> None:
+    def keep(self, value: object) -> None:
         """Keep the contents of what is about to change."""
         self.old.setdefault(id(value), (value, copy.copy(value)))
 
@@ -109,19 +110,10 @@ def _reached(roots: Sequence[Any], made: Mapping[int, Any]) -> dict[int, str]:
     return found
 
 
-def is_reached(tracer: Tracer, roots: Sequence[Any], value: Any) -> bool:
+def is_reached(tracer: Tracer, roots: Sequence[Any], value: object) -> bool:
     """Whether variables reach a list, a dictionary or an object."""
     content = value if isinstance(value, MUTABLE) else vars(value)
-    return id(content) in _reached(roots, tracer.made)
-
-
-def refill(value: Any, contents: Any) -> None:
-    """Give a list, dictionary or set other contents."""
-    value.clear()
-    if isinstance(value, dict | set):
-        value.update(contents)
-    else:
-        value.extend(contents)
+    return id(content) in _reached(roots, tracer.program.made)
 
 
 @contextmanager
@@ -130,7 +122,7 @@ def watched(
 ) -> Iterator[Journal]:
     """Watch what becomes of lists and dictionaries in a block; an exception puts them back."""
     roots = [dict(frame.variables) for frame in tracer.frames]
-    journal = Journal(around, roots, tracer.made, entries or set())
+    journal = Journal(around, roots, tracer.program.made, entries or set())
     tracer.journals.append(journal)
     try:
         yield journal
@@ -141,7 +133,7 @@ def watched(
         tracer.journals.remove(journal)
 
 
-def before_change(run: Context, value: Any, *keys: Any) -> None:
+def before_change(run: Context, value: object, *keys: object) -> None:
     """Say that a list, dictionary or set is about to change.
 
     Args:
@@ -162,8 +154,8 @@ def before_change(run: Context, value: Any, *keys: Any) -> None:
         if journal.around is Around.BRANCH:
             journal.keep(value)
         elif journal.around is Around.MAP:
-            if tracer.straight is not None:
-                tracer.straight.leave()
+            if tracer.map.straight is not None:
+                tracer.map.straight.leave()
             tracer.refuse(f"{name!r} is changed in a map, whose iterations have no order")
         elif not keys or not _has(value, keys[0]):
             raise CannotRoll(f"{name!r} is changed in the loop", value)
@@ -171,18 +163,18 @@ def before_change(run: Context, value: Any, *keys: Any) -> None:
             raise CarryEntry(journal, value, keys[0])
 
 
-def _check_changeable(run: Context, value: Any) -> None:
+def _check_changeable(run: Context, value: object) -> None:
     """Refuse changes that others would have to see, or that would outlive the program."""
     tracer = run.tracer
-    if isinstance(value, RowOfRun) or id(value) in tracer.given:
+    if isinstance(value, RowOfRun) or id(value) in tracer.lists.given:
         tracer.refuse(
             "a list that is an element of a list whose content the run decides is changed; put "
             "another one in its place, l[i] = [...]"
         )
-    if id(value) in tracer.ambiguous:
+    if id(value) in tracer.links.ambiguous:
         tracer.refuse(
             f"a list, dictionary or object is changed that may be the one that "
-            f"{tracer.ambiguous[id(value)][1]!r} stands for, as the run decides; make a copy "
+            f"{tracer.links.ambiguous[id(value)][1]!r} stands for, as the run decides; make a copy "
             "where it gets its name, if the other shall not change"
         )
     if isinstance(value, MUTABLE) and is_outside(run, value):
@@ -192,7 +184,7 @@ def _check_changeable(run: Context, value: Any) -> None:
         )
 
 
-def before_missing(run: Context, value: dict[Any, Any], key: Any) -> None:
+def before_missing(run: Context, value: dict[Any, Any], key: object) -> None:
     """Say that a dictionary is about to get an entry since it is asked for one that it has not.
 
     Raises:
@@ -202,10 +194,10 @@ def before_missing(run: Context, value: dict[Any, Any], key: Any) -> None:
         before_change(run, value)
 
 
-def is_outside(run: Context, value: Any) -> bool:
+def is_outside(run: Context, value: object) -> bool:
     """Whether a list is one of a module's or a class's, so that it outlives the program."""
     outside = [frame.outside for frame in run.tracer.frames]
-    for made in run.tracer.made.values():
+    for made in run.tracer.program.made.values():
         outside += [vars(kind) for kind in type(made).__mro__]
     return any(each is value for known in outside for each in known.values())
 
@@ -220,7 +212,7 @@ def _has(value: Any, key: Any) -> bool:
     return not isinstance(key, slice)
 
 
-def may_change(value: Any, method: str) -> bool:
+def may_change(value: object, method: str) -> bool:
     """Whether a method of Python's own objects changes them."""
     return isinstance(value, MUTABLE) and method not in _READING and not method.startswith("__")
 

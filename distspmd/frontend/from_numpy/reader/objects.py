@@ -25,6 +25,7 @@ from numpy.matrixlib import matrix
 from distspmd.frontend.from_numpy.arrays.kinds import has_data
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import is_of_library
+from distspmd.frontend.from_numpy.reader.frames import Closure
 from distspmd.frontend.from_numpy.reader.mutation import before_change
 
 _OF_PYTHON = frozenset(sys.stdlib_module_names) - {"__main__"}
@@ -63,7 +64,7 @@ def is_library_module(module: str) -> bool:
     return module != "__main__" and module.split(".")[0] in _LIBRARIES
 
 
-def is_own_class(kind: Any) -> bool:
+def is_own_class(kind: object) -> bool:
     """Whether a class is one that a user has written, of objects with attributes."""
     return isinstance(kind, type) and _is_written_by_user(kind)
 
@@ -74,12 +75,12 @@ def _is_written_by_user(kind: type) -> bool:
     return not is_library and not issubclass(kind, BaseException | Enum)
 
 
-def is_of_python(function: Any) -> bool:
+def is_of_python(function: object) -> bool:
     """Whether a function is one of Python's own library."""
     return str(getattr(function, "__module__", "")).split(".")[0] in _OF_PYTHON
 
 
-def is_own(value: Any) -> bool:
+def is_own(value: object) -> bool:
     """Whether a value is an object of a class that a user has written, and not such a class."""
     is_class = isinstance(value, type)  # also one of a metaclass
     return not is_class and is_own_class(type(value)) and hasattr(value, "__dict__")
@@ -114,7 +115,7 @@ def make(run: Context, kind: type, arguments: Sequence[Any], keywords: Mapping[s
     return made
 
 
-def _initialise(run: Context, made: Any, given: Sequence[Any], named: Mapping[str, Any]) -> None:
+def _initialise(run: Context, made: object, given: Sequence[Any], named: Mapping[str, Any]) -> None:
     """Call the ``__init__`` of a new object."""
     kind: Any = class_of(made)
     init = kind.__init__
@@ -131,7 +132,7 @@ def new_object(run: Context, kind: type) -> Any:
     """An object of a class without attributes."""
     own: Any = kind
     made: Any = object.__new__(_with_room(own))
-    run.tracer.made[id(vars(made))] = made
+    run.tracer.program.made[id(vars(made))] = made
     return made
 
 
@@ -143,26 +144,24 @@ def _with_room(kind: type) -> type:
     return type(kind.__name__, (kind,), {"__module__": kind.__module__, "__doc__": kind.__doc__})
 
 
-def class_of(value: Any) -> type:
+def class_of(value: object) -> type:
     """The class that a user has written of which something is an object."""
     kind = type(value)
     has_room = kind.__base__ is not None and kind is _with_room(kind.__base__)
     return kind.__base__ if has_room else kind  # type: ignore[return-value]
 
 
-def _is_function(value: Any) -> bool:
+def _is_function(value: object) -> bool:
     """Whether an attribute of a class is a method that a user has written, or a generated one."""
     return isinstance(value, types.FunctionType) or is_closure(value)
 
 
-def is_closure(value: Any) -> bool:
+def is_closure(value: object) -> bool:
     """Whether a value is a function that the program defines."""
-    from distspmd.frontend.from_numpy.reader.frames import Closure
-
     return isinstance(value, Closure)
 
 
-def _is_generated(function: Any) -> bool:
+def _is_generated(function: object) -> bool:
     code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
     return code is not None and code.co_filename == "<string>"
 
@@ -188,7 +187,7 @@ def _fill(run: Context, made: Any, given: Sequence[Any], named: Mapping[str, Any
         run.call(kind.__post_init__, [made], {})
 
 
-def attribute(run: Context, base: Any, name: str) -> Any:
+def attribute(run: Context, base: object, name: str) -> Any:
     """An attribute of an object: what it holds, a method, or what a property computes."""
     if name in getattr(base, "__dict__", ()):
         return run.outside(name, vars(base)[name])
@@ -227,7 +226,7 @@ def above(run: Context, base: Any, name: str) -> Any:
 
 
 def set_attribute(
-    run: Context, base: Any, name: str, value: Any, *, by_itself: bool = True
+    run: Context, base: object, name: str, value: object, *, by_itself: bool = True
 ) -> None:
     """Give an attribute of an object that the program has made another value.
 
@@ -264,14 +263,14 @@ def set_attribute(
     vars(base)[name] = run.settled_parts(value)
 
 
-def _is_now(before: Any, value: Any) -> bool:
+def _is_now(before: object, value: object) -> bool:
     """Whether an attribute is what it is set to, so that no loop has to carry it."""
     return type(before) is type(value) and bool(before == value)
 
 
-def _check_made(run: Context, base: Any, name: str) -> None:
+def _check_made(run: Context, base: object, name: str) -> None:
     """Refuse changes of an object from outside of the program."""
-    if id(vars(base)) not in run.tracer.made:
+    if id(vars(base)) not in run.tracer.program.made:
         run.tracer.refuse(
             f"the program changes {name!r} of an object that is not its own: the change would be "
             "made once, when the program is read. Pass the value as an argument, and return it"
@@ -286,7 +285,7 @@ def _as_python(run: Context, operation: Any, base: Any, *arguments: Any) -> None
         run.tracer.fail(problem)
 
 
-def delete_attribute(run: Context, base: Any, name: str) -> None:
+def delete_attribute(run: Context, base: object, name: str) -> None:
     """Let an object that the program has made have an attribute no more."""
     _check_made(run, base, name)
     kind = type(base)
@@ -306,12 +305,12 @@ def delete_attribute(run: Context, base: Any, name: str) -> None:
     del vars(base)[name]
 
 
-def is_equal_to_itself_alone(value: Any) -> bool:
+def is_equal_to_itself_alone(value: object) -> bool:
     """Whether the class of an object leaves equality as every object has it."""
     return all(kind is object or "__eq__" not in vars(kind) for kind in type(value).__mro__)
 
 
-def special(run: Context, base: Any, name: str, *arguments: Any, **named: Any) -> Any:
+def special(run: Context, base: object, name: str, *arguments: object, **named: object) -> Any:
     """What a special method of an object gives; ``NotImplemented`` where its class has none."""
     found = inspect.getattr_static(class_of(base), f"__{name}__", None)
     is_of_matrix = getattr(found, "__module__", None) == matrix.getA.__module__
@@ -354,17 +353,17 @@ def as_text(run: Context, value: Any, conversion: str = "") -> Any:
     return value
 
 
-def has_operators(value: Any) -> bool:
+def has_operators(value: object) -> bool:
     """Whether a value is an object, or a named tuple of a class with methods."""
     return is_own(value) or (isinstance(value, tuple) and is_own_class(type(value)))
 
 
-def unary(run: Context, value: Any, op: ast.unaryop) -> Any:
+def unary(run: Context, value: object, op: ast.unaryop) -> Any:
     """What an operator of one operand gives of an object."""
     return required(run, NAMES[type(op)], _UNARY[type(op)], value)
 
 
-def part(run: Context, base: Any, items: Any) -> Any:
+def part(run: Context, base: object, items: object) -> Any:
     """``base[items]`` of an object."""
     return required(run, "getitem", operator.getitem, base, items)
 
@@ -389,7 +388,7 @@ def required(run: Context, name: str, python: Any, base: Any, *arguments: Any) -
     return found if found is not NotImplemented else fail(run, python, base, *arguments)
 
 
-def of_named_tuple(owner: Any, method: str, named: Mapping[str, Any]) -> Any:
+def of_named_tuple(owner: object, method: str, named: Mapping[str, Any]) -> Any:
     """What ``_replace`` or ``_asdict`` of a named tuple gives."""
     return getattr(owner, method)(**named)
 

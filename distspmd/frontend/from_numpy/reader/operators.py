@@ -99,7 +99,7 @@ RELATIONS: dict[type[ast.AST], Any] = {
 }
 
 
-def _of_text(run: Context, op: ast.operator, left: str, right: Any) -> Any:
+def _of_text(run: Context, op: ast.operator, left: str, right: object) -> Any:
     if isinstance(op, ast.Mod):
         return texts.kept_now(run, texts.by_percent(left, right))
     if isinstance(op, ast.Add) and isinstance(right, str):
@@ -138,7 +138,7 @@ def binary(run: Context, op: ast.operator, left: Any, right: Any) -> Any:
         tracer.fail(problem)
 
 
-def _beside_foreign(tracer: Any, left: Any, right: Any) -> tuple[Any, Any]:
+def _beside_foreign(tracer: object, left: object, right: object) -> tuple[Any, Any]:
     """Two operands, as NumPy's own arrays where one is of dates, say, and the other is known."""
     if is_foreign([left], {}) and isinstance(right, Tensor):
         found = known_elements(tracer, right)
@@ -149,7 +149,7 @@ def _beside_foreign(tracer: Any, left: Any, right: Any) -> tuple[Any, Any]:
     return left, right
 
 
-def _of_symbols(run: Context, op: ast.operator, left: Any, right: Any) -> Any:
+def _of_symbols(run: Context, op: ast.operator, left: object, right: object) -> Any:
     """An operator of whole numbers of symbols, or of one and something else."""
     if is_whole(left) and is_whole(right):
         if type(op) in _WHOLE:
@@ -172,14 +172,14 @@ def _end_at_zero(run: Context, divisor: Whole) -> None:
             tracer.refuse("integer division or modulo by zero")
         return
     is_zero = sympy.Eq(divisor, 0)
-    if decided(tracer, is_zero) is False or tracer.guarded or tracer.ends_if is None:
+    if decided(tracer, is_zero) is False or tracer.guarded or tracer.hooks.ends_if is None:
         return
-    if tracer.parallel or tracer.straight is not None:
+    if tracer.map.parallel or tracer.map.straight is not None:
         tracer.refuse(f"a division by {divisor}, which may be zero, in a parallel map")
-    tracer.ends_if(is_zero, "ZeroDivisionError", "integer division or modulo by zero")
+    tracer.hooks.ends_if(is_zero, "ZeroDivisionError", "integer division or modulo by zero")
 
 
-def _of_lists(run: Context, op: ast.operator, left: Any, right: Any) -> Any:
+def _of_lists(run: Context, op: ast.operator, left: object, right: object) -> Any:
     """An operator of a list whose content the run decides, and of something else."""
     if run_sets.is_of_sets(op, left, right):
         return run_sets.combined(run, op, left, right)
@@ -205,14 +205,14 @@ def _of_lists_or_elements(run: Context, op: ast.operator, left: Any, right: Any)
     return None
 
 
-def _keeps_type(op: ast.operator, value: Any, other: Any) -> bool:
+def _keeps_type(op: ast.operator, value: object, other: object) -> bool:
     """Whether an element of a list of whole numbers and others gives a number of its type."""
     is_mixed = isinstance(value, Tensor) and value.is_mixed and value.run_type is not None
     is_whole = isinstance(other, int | sympy.Basic) and not isinstance(other, bool | Boolean)
     return is_mixed and is_whole and isinstance(op, ast.Add | ast.Sub | ast.Mult)
 
 
-def _of_one_type(op: ast.operator, value: Any, other: Any) -> Any:
+def _of_one_type(op: ast.operator, value: object, other: object) -> Any:
     """An element of a list of whole numbers and others, where both give one type with another."""
     if isinstance(op, ast.Div):
         return without_mixture(value)
@@ -249,7 +249,7 @@ def _membership(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
     return found if isinstance(op, ast.In) else _not(run, found)
 
 
-def _not(run: Context, value: Any) -> Any:
+def _not(run: Context, value: object) -> Any:
     """The contrary of a truth value."""
     if isinstance(value, bool):
         return not value
@@ -257,7 +257,7 @@ def _not(run: Context, value: Any) -> Any:
     return Tensor((), np.dtype(bool), lambda _: found.element((0,) * found.ndim), bool)
 
 
-def _both(run: Context, one: Any, other: Any) -> Any:
+def _both(run: Context, one: object, other: object) -> Any:
     """Whether two truth values hold."""
     if isinstance(one, bool) or isinstance(other, bool):
         known, found = (one, other) if isinstance(one, bool) else (other, one)
@@ -267,7 +267,7 @@ def _both(run: Context, one: Any, other: Any) -> Any:
     return Tensor((), np.dtype(bool), lambda _: found.element((0,) * found.ndim), bool)
 
 
-def _is_one_of(run: Context, left: Any, values: Sequence[Any]) -> Any:
+def _is_one_of(run: Context, left: object, values: Sequence[Any]) -> Any:
     """``left in values``, where some are not known before the run."""
     if isinstance(left, Tensor) and left.ndim:
         run.tracer.refuse("an array in a list: the truth of an array is ambiguous; use np.any(...)")
@@ -279,7 +279,7 @@ def _is_one_of(run: Context, left: Any, values: Sequence[Any]) -> Any:
     return found
 
 
-def _is_alike(run: Context, left: Any, value: Any) -> Any:
+def _is_alike(run: Context, left: object, value: object) -> Any:
     """Whether an element of a list is what is looked for."""
     if isinstance(value, Tensor) and value.ndim:
         run.tracer.refuse("'in' of a list of arrays: their truth is ambiguous; use np.any(...)")
@@ -290,7 +290,7 @@ def _is_alike(run: Context, left: Any, value: Any) -> Any:
     return _equal(run, left, value)
 
 
-def looked_for(run: Context, method: str, values: Sequence[Any], value: Any) -> Any:
+def looked_for(run: Context, method: str, values: Sequence[Any], value: object) -> Any:
     """``values.count(value)`` or ``values.index(value)``, where some are known at run time only."""
     if isinstance(value, Tensor) and value.ndim:
         run.tracer.refuse(f"list.{method} of an array: its truth is ambiguous; use np.any(...)")
@@ -305,12 +305,12 @@ def looked_for(run: Context, method: str, values: Sequence[Any], value: Any) -> 
     return found(run, there)
 
 
-def _equal(run: Context, left: Any, right: Any) -> Any:
+def _equal(run: Context, left: object, right: object) -> Any:
     """``left == right`` as a known truth value, or one of a tensor."""
     return _known_or_tensor(run, compared(run, ast.Eq(), left, right))
 
 
-def _known_or_tensor(run: Context, found: Any) -> Any:
+def _known_or_tensor(run: Context, found: object) -> Any:
     """A truth value that is known, or one of a tensor."""
     if isinstance(found, Tensor):
         if found.ndim:
@@ -320,7 +320,7 @@ def _known_or_tensor(run: Context, found: Any) -> Any:
     return run.tracer.tensor(found) if known is None else known
 
 
-def _listed(held: Any) -> list[Any]:
+def _listed(held: object) -> list[Any]:
     """What Python's own containers hold."""
     return list(held) if isinstance(held, list | tuple | set | frozenset) else []
 
@@ -344,7 +344,7 @@ def _is_in(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
     return _membership(run, op, left, held)
 
 
-def _is_same(run: Context, left: Any, right: Any, *, negative: bool) -> Any:
+def _is_same(run: Context, left: object, right: object, *, negative: bool) -> Any:
     """``left is right``; there is one True and one False, of which a bool of the run is either."""
     for one, other in ((left, right), (right, left)):
         is_of_bools = isinstance(one, Boolean) or (isinstance(one, Tensor) and one.weak is bool)
@@ -384,7 +384,7 @@ def _is_empty(run: Context, own: RunList) -> Any:
     return Tensor((), np.dtype(bool), found.element, bool)
 
 
-def _equal_lists(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
+def _equal_lists(run: Context, op: ast.cmpop, left: object, right: object) -> Any:
     """``left == right`` and others, of lists whose content the run decides."""
     if not isinstance(op, ast.Eq | ast.NotEq):
         run.tracer.refuse("an order of lists whose content the run decides; compare their elements")
@@ -419,7 +419,7 @@ def compared(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
         run.tracer.fail(problem)
 
 
-def _never_equal(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
+def _never_equal(run: Context, op: ast.cmpop, left: object, right: object) -> Any:
     """An array, or a number of it, compared with None or with a text: no element is equal."""
     if not isinstance(op, ast.Eq | ast.NotEq):
         kind = "NoneType" if left is None or right is None else "str"
@@ -431,7 +431,7 @@ def _never_equal(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
     return Tensor(array.shape, np.dtype(bool), lambda _: found, mask=array.mask)
 
 
-def _of_objects(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
+def _of_objects(run: Context, op: ast.cmpop, left: object, right: object) -> Any:
     """A comparison of texts of the run, or of objects; NotImplemented of other things."""
     is_of_run = isinstance(left, texts.Text) or isinstance(right, texts.Text)
     if is_of_run and isinstance(left, str) and isinstance(right, str):
@@ -446,7 +446,7 @@ def _compared_texts(run: Context, op: ast.cmpop, left: str, right: str) -> Any:
     return found if isinstance(op, ast.Eq) else _not(run, found)
 
 
-def _compared_symbols(run: Context, op: ast.cmpop, left: Any, right: Any) -> Any:
+def _compared_symbols(run: Context, op: ast.cmpop, left: object, right: object) -> Any:
     if is_whole(left) and is_whole(right):
         difference = subtract(left, right)
         if isinstance(difference, int):
@@ -492,13 +492,13 @@ def _in_order(run: Context, op: ast.cmpop, left: Sequence[Any], right: Sequence[
     return Tensor((), found.dtype, found.element)  # what decides may be a number of NumPy
 
 
-def _changes(run: Context, value: Any) -> bool:
+def _changes(run: Context, value: object) -> bool:
     """Whether a number is no number of sizes alone: loops, or the run, decide it."""
     symbols = value.free_symbols if isinstance(value, sympy.Basic) else ()
-    return any(s.name in run.tracer.bounds for s in symbols)
+    return any(s.name in run.tracer.known.bounds for s in symbols)
 
 
-def operate(run: Context, op: ast.AST, left: Any, right: Any) -> Any:
+def operate(run: Context, op: ast.AST, left: object, right: object) -> Any:
     """What an operator gives where an operand is an object.
 
     Raises:
@@ -521,7 +521,7 @@ def operate(run: Context, op: ast.AST, left: Any, right: Any) -> Any:
     return found
 
 
-def tested(run: Context, value: Any) -> Any:
+def tested(run: Context, value: object) -> Any:
     """What decides a condition: of a list whether it has elements, of an object what it says."""
     if isinstance(value, RunList):
         return lists.is_not_empty(run, value)

@@ -40,7 +40,7 @@ def outside_key(functions: Iterable[Any]) -> tuple[tuple[Any, ...], list[Any]]:
         names |= look.named
 
 
-def is_seen_whole(value: Any) -> bool:
+def is_seen_whole(value: object) -> bool:
     """Whether the key has all that an argument is, which is code: its type is all else of it."""
     if isinstance(value, FunctionType | MethodType | functools.partial):
         return True
@@ -59,7 +59,7 @@ class _Look:
         self.kinds: set[type] = set()
         self.depth = 0
 
-    def at(self, value: Any) -> Any:
+    def at(self, value: object) -> Any:
         """What a value is, as it is compared."""
         if isinstance(value, _PLAIN):
             return type(value).__name__, repr(value)
@@ -76,7 +76,7 @@ class _Look:
         finally:
             self.depth -= 1
 
-    def _parts(self, value: Any) -> Iterator[Any]:
+    def _parts(self, value: object) -> Iterator[Any]:
         if isinstance(value, np.ndarray):
             yield from self._array(value)
         elif isinstance(value, Mapping):
@@ -98,7 +98,7 @@ class _Look:
         else:
             yield from self._object(value)
 
-    def _itself(self, value: Any) -> int:
+    def _itself(self, value: object) -> int:
         self.held.append(value)
         return id(value)
 
@@ -136,7 +136,7 @@ class _Look:
                 own = {name: part for name, part in vars(each).items() if name != without}
                 yield from self._named_in(own, are_methods_seen=True)
 
-    def _object(self, value: Any) -> Iterator[Any]:
+    def _object(self, value: object) -> Iterator[Any]:
         inner = getattr(value, "f", None) or getattr(value, "function", None)
         if isinstance(inner, FunctionType):  # what others have decorated
             yield self.at(inner)

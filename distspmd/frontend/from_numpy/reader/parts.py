@@ -27,7 +27,7 @@ from distspmd.frontend.from_numpy.reader.sharing import stored_image
 from distspmd.frontend.from_numpy.reader.texts import Text
 
 
-def bind_part(run: Context, target: ast.Subscript, value: Any) -> None:
+def bind_part(run: Context, target: ast.Subscript, value: object) -> None:
     """``base[items] = value``."""
     base = run.writable(target.value)
     items = run.subscript(target.slice)
@@ -54,7 +54,7 @@ def bind_part(run: Context, target: ast.Subscript, value: Any) -> None:
     write_part(run, base, items, value)
 
 
-def _leave_loop(run: Context, base: list[Any], value: Any) -> None:
+def _leave_loop(run: Context, base: list[Any], value: object) -> None:
     """Let a loop be written out that fills a list which no list of the run could be.
 
     ``rows = [None] * n``, say, gets arrays: its elements are of two kinds for a while.
@@ -89,14 +89,14 @@ def _kind_of(value: Any) -> str:
     return "array" if is_array(value) and value.ndim else "number"
 
 
-def write_part(run: Context, base: Any, items: Any, value: Any) -> None:
+def write_part(run: Context, base: object, items: object, value: object) -> None:
     """``base[items] = value`` of an array."""
     tracer, value = run.tracer, array_protocol.array_of(run, value)
     if value is None and isinstance(base, Tensor):
         if base.dtype.kind not in "fc":
             tracer.refuse(f"TypeError: None is no number of the type {base.dtype}")
         value = math.nan  # as NumPy reads it
-    if tracer.straight is not None and tracer.straight.write(base, items, value):
+    if tracer.map.straight is not None and tracer.map.straight.write(base, items, value):
         return
     with where_in_range(tracer):
         indexing.write(tracer, base, items, value)

@@ -23,7 +23,7 @@ from distspmd.frontend.from_numpy.reader.sharing import stored_image
 def store_shared(run: Context, node: ast.FunctionDef | ast.Lambda, frame: Frame) -> None:
     """Store the arguments of a function that it may change or give another name."""
     tracer = run.tracer
-    if tracer.straight is not None or tracer.parallel:
+    if tracer.map.straight is not None or tracer.map.parallel:
         return
     own = node.args
     names = [each.arg for each in (*own.posonlyargs, *own.args, *own.kwonlyargs)]

@@ -81,7 +81,7 @@ def _handlers(run: Context, caller: Frame) -> Handlers | None:
     is_value = (
         isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr)
         and statement.value is run.tracer.node
-        and caller.block is run.tracer.block
+        and caller.block is run.tracer.program.block
     )
     if not every or not is_value:
         return None

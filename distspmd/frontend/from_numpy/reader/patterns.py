@@ -117,7 +117,7 @@ def _known(value: Any) -> ast.expr:
     return ast.Constant(value)
 
 
-def _call(function: Any, *arguments: ast.expr) -> ast.expr:
+def _call(function: object, *arguments: ast.expr) -> ast.expr:
     return ast.Call(_known(function), list(arguments), [])
 
 

@@ -51,11 +51,11 @@ class Places:
 
     def of_symbols(self, value: Whole, length: Length) -> Index:
         """An index of symbols; where data decide the range of one, each iteration compares it."""
-        tracer, bounds = self.tracer, self.tracer.bounds
+        tracer, bounds = self.tracer, self.tracer.known.bounds
         is_inside = is_at_least(value, 0, bounds) and is_at_least(
             subtract(subtract(length, 1), value), 0, bounds
         )
-        if is_inside or tracer.guarded or not tracer.own or not self._is_open(value):
+        if is_inside or tracer.guarded or not tracer.map.own or not self._is_open(value):
             return index_in(tracer, value, length)
         return checked_index(tracer, whole_expression(value), length)
 
@@ -63,7 +63,7 @@ class Places:
         """Whether data that only an iteration around knows decide the range of a symbol."""
         names = {s.name for s in _symbols(value)}
         ends = [e for p in self.parameters if p.name in names for e in (p.first, p.end)]
-        bounds = self.tracer.bounds
+        bounds = self.tracer.known.bounds
         return any(bounds.get(s.name) == (None, None) for e in ends for s in _symbols(e))
 
     def of_data(
@@ -101,10 +101,10 @@ class Places:
 
     def _checked(self, expression: Expression, length: Length, own: list[Parameter]) -> Index:
         tracer = self.tracer
-        if tracer.own and not own:
+        if tracer.map.own and not own:
             return self._symbol(expression, length)
         checked = checked_index(tracer, expression, length)
-        if tracer.own:
+        if tracer.map.own:
             return checked
         container = tracer.container("indices", [subtract(p.end, p.first) for p in own], INT64)
         place = tuple(subtract(symbol(p.name), p.first) for p in own)
@@ -113,15 +113,15 @@ class Places:
 
     def _symbol(self, expression: Expression, length: Length) -> Whole:
         """A symbol for an index that is the same in all iterations."""
-        tracer, before, straight = self.tracer, self.tracer.block, self.tracer.straight
+        tracer, before, straight = self.tracer, self.tracer.program.block, self.tracer.map.straight
         known = [*before.statements, *self.symbols]
-        tracer.straight, tracer.block = None, Block(known.copy())
+        tracer.map.straight, tracer.program.block = None, Block(known.copy())
         try:
             value = tracer.read_whole(Tensor((), INT64, lambda _: expression))
             found = index_in(tracer, value, length)
-            self.symbols += tracer.block.statements[len(known) :]
+            self.symbols += tracer.program.block.statements[len(known) :]
         finally:
-            tracer.block, tracer.straight = before, straight
+            tracer.program.block, tracer.map.straight = before, straight
         return found
 
     def put_in(self, stores: Sequence[Store]) -> None:

@@ -20,7 +20,7 @@ _IMMUTABLE = (bool, int, float, complex, str, bytes, tuple, range, set, frozense
 """Classes of Python of which no part can be assigned to."""
 
 
-def stand_in(value: Any) -> Any:
+def stand_in(value: object) -> Any:
     """A value of the class that a value has in the program; of a user's class without its methods.
 
     What Python does with it runs nothing of the program.
@@ -39,7 +39,7 @@ def stand_in(value: Any) -> Any:
 
 
 def fail(
-    run: Context, operation: Callable[..., Any], *operands: Any, otherwise: str = ""
+    run: Context, operation: Callable[..., Any], *operands: object, otherwise: str = ""
 ) -> NoReturn:
     """Read no further: what the program does with some values, Python refuses.
 
@@ -60,7 +60,7 @@ def fail(
     run.tracer.refuse(otherwise or f"{operation.__name__} of these values is not covered")
 
 
-def check_item_of(run: Context, base: Any, items: Any, value: Any) -> None:
+def check_item_of(run: Context, base: object, items: object, value: object) -> None:
     """Refuse ``base[items] = value`` of what has no parts that can be assigned to."""
     is_all = items is Ellipsis or (isinstance(items, tuple) and not items)
     may_be_array = isinstance(base, View) and is_all
@@ -71,7 +71,7 @@ def check_item_of(run: Context, base: Any, items: Any, value: Any) -> None:
         fail(run, _set_item, base, items, value)
 
 
-def check_attribute_of(run: Context, base: Any, name: str, value: Any) -> None:
+def check_attribute_of(run: Context, base: object, name: str, value: object) -> None:
     """Refuse ``base.name = value`` of a value that has no attributes of its own in Python."""
     is_array = isinstance(base, Tensor | np.ndarray | RunList | RunTable | sympy.Basic)
     if is_array or isinstance(base, (*_IMMUTABLE, list, dict, np.generic)):

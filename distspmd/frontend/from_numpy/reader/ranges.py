@@ -108,7 +108,7 @@ _LISTED = 32
 """Whole numbers of a table, at most, over which a loop is written out."""
 
 
-def by_index(run: Context, over: Any) -> tuple[Whole, Callable[[Whole], Any]] | None:
+def by_index(run: Context, over: object) -> tuple[Whole, Callable[[Whole], Any]] | None:
     """How many values are iterated over, and the value at an index; None where these are listed.
 
     A short table of whole numbers, ``np.array([0, 1, -1])``, is a list of them: an index or a shift
@@ -131,7 +131,11 @@ def _tables_and_lengths(tracer: Tracer, over: Any) -> tuple[bool, list[Any]]:
         return False, [len(over)]
     if not isinstance(over, Tensor) or not over.ndim:
         return False, [None]
-    table = tracer.tables.get(over.container) if isinstance(over, View) and over.is_whole else None
+    table = (
+        tracer.known.tables.get(over.container)
+        if isinstance(over, View) and over.is_whole
+        else None
+    )
     is_short = table is not None and len(table) <= _LISTED and table.dtype.kind in "iu"
     return is_short and over.ndim == 1 and line_of(table) is None, [over.shape[0]]
 
@@ -178,7 +182,7 @@ def in_table(tracer: Tracer, values: list[Any]) -> Callable[[Whole], Any] | None
     return value_of
 
 
-def _form(value: Any) -> Any:
+def _form(value: object) -> Any:
     """The types of numbers, in tuples as the value has them; None where there is something else."""
     if type(value) is not tuple:
         return type(value) if type(value) in (int, float) else None
@@ -186,11 +190,11 @@ def _form(value: Any) -> Any:
     return None if None in parts else parts
 
 
-def _flat(value: Any) -> list[Any]:
+def _flat(value: object) -> list[Any]:
     return [each for part in value for each in _flat(part)] if type(value) is tuple else [value]
 
 
-def _filled(form: Any, numbers: Iterator[Any]) -> Any:
+def _filled(form: object, numbers: Iterator[Any]) -> Any:
     return tuple(_filled(f, numbers) for f in form) if type(form) is tuple else next(numbers)
 
 
@@ -216,11 +220,11 @@ def _progression(tracer: Tracer, values: Tensor) -> Callable[[Whole], Any] | Non
     if values.ndim != 1 or values.dtype != INT64 or values.mask is not None:
         return None
     if isinstance(values, View):
-        table = tracer.tables.get(values.container) if values.is_whole else None
+        table = tracer.known.tables.get(values.container) if values.is_whole else None
         if table is None or len(table) < 2 or len(set(np.diff(table))) != 1:
             return None
         first, step = int(table[0]), int(table[1] - table[0])
-        tracer.relied_on.add(values.container)
+        tracer.known.relied_on.add(values.container)
     else:
         at = [known_whole(values.element((n,))) for n in (0, 1, symbol("__probe0"))]
         if not isinstance(at[0], int | sympy.Basic):
@@ -238,7 +242,7 @@ def _progression(tracer: Tracer, values: Tensor) -> Callable[[Whole], Any] | Non
     return value_of
 
 
-def iterator_over(run: Context, value: Any) -> Any:
+def iterator_over(run: Context, value: object) -> Any:
     """What a loop goes through over an object that gives one value after the other."""
 
     kind = objects.class_of(value)
@@ -246,7 +250,7 @@ def iterator_over(run: Context, value: Any) -> Any:
     return run.run_function(each, {"values": value})
 
 
-def iterated(run: Context, over: Any) -> Any:
+def iterated(run: Context, over: object) -> Any:
     """What is iterated over: of an object of the user's, what its ``__iter__`` gives."""
     if not objects.is_own(over) or isinstance(over, tuple | list | dict):
         return over
@@ -321,7 +325,7 @@ def map_ranges(interpreter: Context, node: ast.expr) -> list[tuple[Any, Any, Any
             default if e is None else tracer.as_whole(e, "the end of a range")
             for e, default in ((item.start, 0), (item.stop, 0), (item.step, 1))
         )
-        if not is_at_least(step, 1, tracer.bounds):
+        if not is_at_least(step, 1, tracer.known.bounds):
             tracer.refuse(f"a map with the step {step}; write the range upwards")
         found.append((first, end, step))
     return found

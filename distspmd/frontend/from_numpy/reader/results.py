@@ -45,7 +45,7 @@ from distspmd.runtime.calls.form import (
 from distspmd.runtime.calls.text_parts import TextOf
 
 
-def returned_form(run: Context, returned: Any) -> Any:
+def returned_form(run: Context, returned: object) -> Any:
     """Make the arrays of what a function returns results; the form that it has else."""
     tracer: Tracer = run.tracer
     found: list[Any] = []
@@ -64,13 +64,13 @@ def returned_form(run: Context, returned: Any) -> Any:
     return None if plain or not found else made
 
 
-def form_of(tracer: Tracer, value: Any) -> tuple[Any, list[Any]]:
+def form_of(tracer: Tracer, value: object) -> tuple[Any, list[Any]]:
     """The form of a value, and the arrays that it is made of."""
     found: list[Any] = []
     return _form(tracer, value, found), found
 
 
-def _form(tracer: Tracer, value: Any, found: list[Any]) -> Any:
+def _form(tracer: Tracer, value: object, found: list[Any]) -> Any:
     """The form of a value, whose arrays are added to the results."""
     if isinstance(value, RunList | RealOrComplex):
         described: Any = _list if isinstance(value, RunList) else _either
@@ -145,7 +145,7 @@ def _choice(tracer: Tracer, value: variables.Undecided, found: list[Any]) -> Any
     return OneOf(which, (one, other))
 
 
-def _object(tracer: Tracer, value: Any, found: list[Any]) -> ObjectOf:
+def _object(tracer: Tracer, value: object, found: list[Any]) -> ObjectOf:
     """Add the attributes of an object to the results."""
     kind = objects.class_of(value)
     if not _is_importable(kind):
@@ -167,7 +167,7 @@ def _object(tracer: Tracer, value: Any, found: list[Any]) -> ObjectOf:
     return ObjectOf(kind, parts)
 
 
-def _objects_in(value: Any, around: set[int]) -> Iterator[Any]:
+def _objects_in(value: object, around: set[int]) -> Iterator[Any]:
     """An object and all that it holds, each as often as it does; what holds itself comes twice."""
     if objects.is_own(value):
         yield value
@@ -178,7 +178,7 @@ def _objects_in(value: Any, around: set[int]) -> Iterator[Any]:
         yield from _objects_in(part, around | {id(value)})
 
 
-def _listed(value: Any) -> Sequence[Any]:
+def _listed(value: object) -> Sequence[Any]:
     if isinstance(value, dict):
         return tuple(value.values())
     return value if isinstance(value, list | tuple) else ()
@@ -211,7 +211,7 @@ def _is_importable(kind: type) -> bool:
     return True
 
 
-def _is_python(value: Any) -> bool:
+def _is_python(value: object) -> bool:
     """Whether a value is a number of Python, and not one of NumPy."""
     if isinstance(value, Tensor):
         return value.ndim == 0 and value.weak is not None
@@ -220,7 +220,7 @@ def _is_python(value: Any) -> bool:
     )
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, bool | int | float | complex | np.generic)
 
 
@@ -277,7 +277,7 @@ def _make_result(tracer: Tracer, name: str, value: Tensor) -> None:
         and not value.container.is_argument
         and not value.container.name.startswith("__return")
     ):
-        if not any(each is value.container for each in tracer.block.containers()):
+        if not any(each is value.container for each in tracer.program.block.containers()):
             zero = number(0, value.dtype)  # of np.empty, say: nothing else would make it
             tracer.write(value, Tensor(value.shape, value.dtype, lambda _: zero))
         value.container.name = name

@@ -75,18 +75,18 @@ def map_loop(
 ) -> None:
     """Read a loop over a map."""
     tracer = interpreter.tracer
-    if tracer.straight is not None:
-        tracer.straight.leave()
+    if tracer.map.straight is not None:
+        tracer.map.straight.leave()
     targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
     if len(targets) != len(ranges) or not all(isinstance(t, ast.Name) for t in targets):
         tracer.refuse(f"a map of {len(ranges)} ranges needs as many variables")
     names = [tracer.unique_index(t.id) for t in targets]  # type: ignore[attr-defined]
     parameters = []
     for name, (first, end, step) in zip(names, ranges, strict=True):
-        tracer.bounds[name] = (first, subtract(end, 1))
+        tracer.known.bounds[name] = (first, subtract(end, 1))
         parameters.append(Parameter(name, first, end, step))
     added_to = accumulated_names(interpreter, node)
-    saved, known = Saved.of(interpreter), dict[str, Accumulated]()
+    saved, known = Saved(interpreter), dict[str, Accumulated]()
     own = [t.id for t in targets]  # type: ignore[attr-defined]
     while True:
         try:
@@ -106,7 +106,7 @@ def map_loop(
     without_last(interpreter, node, own)
     interpreter.variables.update(sums)
     for name in names:
-        del tracer.bounds[name]
+        del tracer.known.bounds[name]
 
 
 def _read(
@@ -115,17 +115,17 @@ def _read(
     """Read the body of a map, as one kernel where it is that."""
     tracer = interpreter.tracer
     inside = dict(interpreter.variables)
-    trial = Saved.of(interpreter)
+    trial = Saved(interpreter)
     node_before = tracer.node
     with watched(tracer, Around.MAP), _parallel(tracer, names):
         try:
             straight = Straight(interpreter, parameters, Places(tracer, parameters))
-            tracer.straight = straight
+            tracer.map.straight = straight
             try:
                 with noted(tracer) as indices:
                     interpreter.block(node.body)
             finally:
-                tracer.straight = None
+                tracer.map.straight = None
             stores = straight.all_stores()
             tracer.node = node
             add_checks(tracer, indices, parameters)
@@ -140,12 +140,12 @@ def _read(
             interpreter.variables.clear()
             interpreter.variables.update(inside)
             body = Block()
-            tracer.own.append(set())
+            tracer.map.own.append(set())
             try:
                 with tracer.within(body), noted(tracer) as indices:
                     interpreter.block(node.body)
             finally:
-                own = tracer.own.pop()
+                own = tracer.map.own.pop()
             tracer.node = node
             add_checks(tracer, indices, parameters)
             tracer.add(Scope(f"map_{node.lineno}", tuple(parameters), body, frozenset(own)))
@@ -154,11 +154,11 @@ def _read(
 @contextmanager
 def _parallel(tracer: Tracer, names: list[str]) -> Iterator[None]:
     """Read what iterations run that have no order."""
-    tracer.parallel.append((len(tracer.own), names))
+    tracer.map.parallel.append((len(tracer.map.own), names))
     try:
         yield
     finally:
-        tracer.parallel.pop()
+        tracer.map.parallel.pop()
 
 
 @dataclass
@@ -202,7 +202,7 @@ class Straight:
 
     # -- elements -------------------------------------------------------------------------------
 
-    def _place(self, base: View, items: Any) -> tuple[Index, ...]:
+    def _place(self, base: View, items: object) -> tuple[Index, ...]:
         """The place of one element."""
         every = items if isinstance(items, tuple) else (items,)
         if len(every) != base.ndim or any(
@@ -225,7 +225,7 @@ class Straight:
                 found.append(self.places.of_symbols(self._tracer.as_whole(item), length))
         return base.at(found)
 
-    def read(self, base: Tensor, items: Any) -> Tensor | None:
+    def read(self, base: Tensor, items: object) -> Tensor | None:
         """An element as it is now."""
         if not isinstance(base, View):
             self.leave()
@@ -261,13 +261,13 @@ class Straight:
         for x, y in zip(a, b, strict=True):
             if isinstance(x, int | sympy.Basic) and isinstance(y, int | sympy.Basic):
                 difference = subtract(x, y)
-                if is_at_least(difference, 1, self._tracer.bounds) or is_at_least(
-                    subtract(0, difference), 1, self._tracer.bounds
+                if is_at_least(difference, 1, self._tracer.known.bounds) or is_at_least(
+                    subtract(0, difference), 1, self._tracer.known.bounds
                 ):
                     return True
         return False
 
-    def write(self, base: Any, items: Any, value: Any) -> bool:
+    def write(self, base: object, items: object, value: object) -> bool:
         """Write an element."""
         if not isinstance(base, View):
             self.leave()
@@ -289,7 +289,7 @@ class Straight:
                 return
         self.written.append(_Written(base, place, value))
 
-    def update(self, base: Any, items: Any, op: ast.operator, value: Any) -> bool:
+    def update(self, base: object, items: object, op: ast.operator, value: object) -> bool:
         """``base[items] op= value``."""
         if not isinstance(base, View):
             self.leave()
@@ -355,7 +355,7 @@ class Straight:
             interpreter.variables[name] = self._choice(condition, a, b)
         self.written = self._merged(condition, one, other)
 
-    def _choice(self, condition: Expression, a: Any, b: Any) -> Any:
+    def _choice(self, condition: Expression, a: object, b: object) -> Any:
         if alike(a, b):
             return a
         if isinstance(a, tuple) and type(a) is type(b) and len(a) == len(b):
@@ -423,7 +423,7 @@ class Straight:
 
     def _check_guarded(self, found: Sequence[_Written]) -> None:
         """An element that may lie outside is written in a branch alone."""
-        bounds = self._tracer.bounds
+        bounds = self._tracer.known.bounds
         for written in found:
             pairs = zip(written.index, written.view.container.shape, strict=True)
             for index, length in pairs:

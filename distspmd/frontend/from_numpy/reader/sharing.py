@@ -14,9 +14,8 @@ import numpy as np
 import sympy
 
 from distspmd.frontend.from_numpy.arrays.arithmetic import combine
-from distspmd.frontend.from_numpy.arrays.half_numbers import refuse_uncovered
-from distspmd.frontend.from_numpy.arrays.images import Image
-from distspmd.frontend.from_numpy.arrays.links import Alias
+from distspmd.frontend.from_numpy.arrays.comparisons import refuse_uncovered
+from distspmd.frontend.from_numpy.arrays.images import Alias, Image
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.values import Demanded, Tensor, View
 from distspmd.frontend.from_numpy.kinds.variables import OneOf
@@ -68,12 +67,12 @@ def is_seen(
 
 def stored_image(tracer: Tracer, value: Tensor, name: str | None = None) -> View:
     """A tensor in a container; of an image whose array others see, writes will follow."""
-    first = len(tracer.block.statements)
+    first = len(tracer.program.block.statements)
     found = tracer.stored_anew(value, name)
     if isinstance(value, Image) and is_seen(tracer, value.base.container):
-        tracer.followed.update(tracer.block.statements[first:])
+        tracer.links.followed.update(tracer.program.block.statements[first:])
         called = name or found.container.name
-        tracer.aliases.append(Alias(called, found, value.base, None, follows=value.follows))
+        tracer.links.aliases.append(Alias(called, found, value.base, None, follows=value.follows))
     return found
 
 
@@ -101,7 +100,7 @@ def before_bound_within(tracer: Tracer, name: str) -> None:
         tracer.frames[-1].variables.pop(name, None)
 
 
-def _sees(value: Any, container: Container, looked_at: set[int]) -> int:
+def _sees(value: object, container: Container, looked_at: set[int]) -> int:
     """How often a value sees a container.
 
     Args:
@@ -135,7 +134,7 @@ _WITHOUT = (bool, int, float, complex, str, bytes, range, type, np.generic, np.n
 """Types of which no value sees a container."""
 
 
-def _held_by(value: Any) -> Iterable[Any]:
+def _held_by(value: object) -> Iterable[Any]:
     """What a function, an object or an iterator of a program keeps for later."""
     if isinstance(value, OneOf):
         return value.values
@@ -157,7 +156,7 @@ def _held_by(value: Any) -> Iterable[Any]:
 
 def is_own(tracer: Tracer, container: Container) -> bool:
     """Whether a container belongs to the innermost scope, so that it can be written again."""
-    return not tracer.own or container.name in tracer.own[-1]
+    return not tracer.map.own or container.name in tracer.map.own[-1]
 
 
 def reads_in_place(tracer: Tracer, old: View, value: Tensor) -> bool:
@@ -222,7 +221,7 @@ def collide(place: Sequence[Any], parameters: Sequence[str]) -> bool:
     return not set(parameters) <= alone
 
 
-def combined_with(tracer: Tracer, old: View, op: ast.operator, value: Any) -> Tensor:
+def combined_with(tracer: Tracer, old: View, op: ast.operator, value: object) -> Tensor:
     """What is combined with an element: of ``-=`` and ``/=`` the inverse of the value."""
     tensor = inverse_of(tracer, op, tracer.tensor(value))
     return tracer.broadcast(tensor, old.shape)

@@ -91,7 +91,7 @@ def _lambda_in(text: str, function: Any) -> ast.Lambda | None:
     return None
 
 
-def _has_positions(body: ast.expr, code: Any) -> bool:
+def _has_positions(body: ast.expr, code: object) -> bool:
     """Whether an expression has all positions of a code; true before Python 3.11, without them."""
     first = (body.lineno, body.col_offset)
     last = (body.end_lineno or 0, body.end_col_offset or 0)
@@ -119,7 +119,7 @@ INNER_CALLS = 2000
 """Calls by functions of themselves that are written out in a program, at most."""
 
 
-def count_inner_call(run: Context, function: Any, file: str, first_line: int) -> None:
+def count_inner_call(run: Context, function: object, file: str, first_line: int) -> None:
     """Count the calls that functions make of themselves: what decides their end may be the run.
 
     Raises:

@@ -13,7 +13,6 @@ import numpy as np
 
 from distspmd.frontend.from_numpy.arrays import array_protocol, checks, indexing
 from distspmd.frontend.from_numpy.arrays.arrays_from_outside import check_changeable
-from distspmd.frontend.from_numpy.arrays.caught import kinds_of
 from distspmd.frontend.from_numpy.arrays.kinds import has_data
 from distspmd.frontend.from_numpy.arrays.real_or_complex import RealOrComplex
 from distspmd.frontend.from_numpy.arrays.subscripts import has_ellipsis, is_basic
@@ -96,7 +95,7 @@ def _caught(run: Context) -> dict[str, Any]:
 
 
 def _may_have_failed(
-    run: Context, node: ast.Assign | ast.AnnAssign, value: Any, before: Mapping[str, Any]
+    run: Context, node: ast.Assign | ast.AnnAssign, value: object, before: Mapping[str, Any]
 ) -> bool:
     """Bind a value unless an error was caught while it was computed; False where none may be."""
     flags = [flag for flag, was in before.items() if run.variables[flag] is not was]
@@ -254,7 +253,7 @@ def _augment_part(run: Context, node: ast.AugAssign, target: ast.Subscript) -> N
             before_change(run, base, items)
             base[items] = run.settled_parts(run.binary(node.op, old, new))
         return
-    if tracer.straight is not None and tracer.straight.update(base, items, node.op, new):
+    if tracer.map.straight is not None and tracer.map.straight.update(base, items, node.op, new):
         return
     python_errors.check_item_of(run, base, items, new)
     if not isinstance(base, View | RealOrComplex):
@@ -273,7 +272,7 @@ def _augment_part(run: Context, node: ast.AugAssign, target: ast.Subscript) -> N
 
 
 def _augment_part_of_object(
-    run: Context, base: Any, items: Any, op: ast.operator, new: Any
+    run: Context, base: object, items: object, op: ast.operator, new: object
 ) -> bool:
     if not objects.is_own(base) or isinstance(base, list | dict):
         return False
@@ -285,7 +284,7 @@ def _augment_part_of_object(
 
 
 def _in_place(
-    run: Context, old: View, op: ast.operator, value: Any, *, is_element: bool = False
+    run: Context, old: View, op: ast.operator, value: object, *, is_element: bool = False
 ) -> None:
     """``old op= value``, in the type of the old one.
 
@@ -306,7 +305,7 @@ def _in_place(
     tracer.assign(old, found)
 
 
-def _check_cast(run: Context, op: ast.operator, found: Any, old: Any) -> None:
+def _check_cast(run: Context, op: ast.operator, found: object, old: object) -> None:
     """Refuse to change an array in place by numbers that its type does not hold, as NumPy does."""
     if not isinstance(found, Tensor) or not isinstance(old, Tensor):
         return
@@ -423,7 +422,7 @@ def _delete(run: Context, node: ast.Delete) -> None:
             run.tracer.fail(problem)
 
 
-def _delete_part_of_object(run: Context, base: Any, items: Any) -> bool:
+def _delete_part_of_object(run: Context, base: object, items: object) -> bool:
     """``del base[items]`` of an object; what is no list or dictionary else has no parts to lose."""
     if isinstance(base, list | dict | deque):
         return False
@@ -459,9 +458,9 @@ def _raise(run: Context, node: ast.Raise) -> None:
 
 @statement(Attempt)
 def _attempt(run: Context, node: Attempt) -> None:
-    kinds = [kinds_of(run, handler) for handler in node.handlers]
+    kinds = [_kinds_of(run, handler) for handler in node.handlers]
     frame = run.tracer.frames[-1]
-    own = Handlers(kinds, node.flags, run.tracer.block)
+    own = Handlers(kinds, node.flags, run.tracer.program.block)
     frame.attempts.append(own)
     try:
         run.block(node.body)
@@ -474,3 +473,13 @@ def _attempt(run: Context, node: Attempt) -> None:
             raise
     finally:
         frame.attempts.pop()
+
+
+def _kinds_of(run: Context, handler: ast.ExceptHandler) -> tuple[type[BaseException], ...]:
+    """The errors that a handler names; all where it names none."""
+    found = BaseException if handler.type is None else run.value(handler.type)
+    every = found if isinstance(found, tuple) else (found,)
+    for each in every:
+        if not isinstance(each, type) or not issubclass(each, BaseException):
+            run.tracer.refuse(f"a handler of {told(each)}, which is no class of errors")
+    return every

@@ -119,14 +119,14 @@ class Text(str):
         found.parts = tuple(q for p in parts for q in (p.parts if isinstance(p, Text) else (p,)))
         return found
 
-    def __add__(self, other: Any) -> Text:
+    def __add__(self, other: object) -> Text:
         return Text.of([self, other]) if isinstance(other, str) else NotImplemented
 
-    def __radd__(self, other: Any) -> Text:
+    def __radd__(self, other: object) -> Text:
         return Text.of([other, self]) if isinstance(other, str) else NotImplemented
 
 
-def has_text(value: Any) -> bool:
+def has_text(value: object) -> bool:
     """Whether there is a text in a value of which the run decides what it says."""
     if isinstance(value, list | tuple | set):
         return any(map(has_text, value))
@@ -135,7 +135,7 @@ def has_text(value: Any) -> bool:
     return isinstance(value, Text)
 
 
-def not_known(*_: Any, **__: Any) -> NoReturn:
+def not_known(*_: object, **__: object) -> NoReturn:
     """Refuse what needs to know what a text with values says."""
     refusal = Refusal(
         "what a text with values of the run says is not known before the run: it is printed, "
@@ -159,7 +159,7 @@ _SAYING = frozenset(
 def _method(name: str) -> Callable[..., Any]:
     """A method of texts, where the run decides which text it is."""
 
-    def called(self: Text, *arguments: Any) -> Any:
+    def called(self: Text, *arguments: object) -> Any:
         choice = known_choice(self)
         if has_data(arguments) or (choice is None and name not in _SAYING):
             not_known()
@@ -195,7 +195,7 @@ def of_each(text: Any, ask: Callable[[str], Any]) -> Any:
 # -- making texts ---------------------------------------------------------------------------------
 
 
-def has_data(value: Any) -> bool:
+def has_data(value: object) -> bool:
     """Whether a value, or one in it, is known at run time only."""
     if isinstance(value, list | tuple):
         return any(map(has_data, value))
@@ -205,7 +205,7 @@ def has_data(value: Any) -> bool:
     return isinstance(value, kinds)
 
 
-def described(value: Any, conversion: str = "", spec: str = "") -> list[Any]:
+def described(value: object, conversion: str = "", spec: str = "") -> list[Any]:
     """The parts of a value: lists, tuples and dictionaries are written as Python writes them."""
     if isinstance(value, Text):
         if not conversion and not spec:
@@ -233,7 +233,7 @@ def described(value: Any, conversion: str = "", spec: str = "") -> list[Any]:
     return [format(value, spec)]
 
 
-def can_be_said(value: Any) -> bool:
+def can_be_said(value: object) -> bool:
     """Whether a value is one of two that can be written, which the run decides."""
     if not isinstance(value, OneOf):
         return False
@@ -250,7 +250,7 @@ def _one_of(value: OneOf, conversion: str, spec: str) -> Choice:
     return Choice(Tensor((), INT64, lambda _: which), tuple(every))
 
 
-def by_percent(text: str, values: Any) -> Text:
+def by_percent(text: str, values: object) -> Text:
     """``text % values``."""
     return Text.of([Formatted(text, "%", values if isinstance(values, tuple) else (values,))])
 
@@ -268,7 +268,7 @@ def by_join(separator: str, texts: Sequence[Any]) -> Any:
     return Text.of(parts) if any(isinstance(t, Text) for t in texts) else separator.join(texts)
 
 
-def repeated(text: str, count: Any) -> Text:
+def repeated(text: str, count: object) -> Text:
     """``text * count``, for a number of the run."""
     parts = text.parts if isinstance(text, Text) else (text,)
     return Text.of([Changed(parts, method="__mul__", arguments=(count,))])
@@ -284,7 +284,7 @@ def joined(parts: Sequence[Any]) -> str:
 # -- one of several texts -------------------------------------------------------------------------
 
 
-def known_choice(text: Any) -> Choice | None:
+def known_choice(text: object) -> Choice | None:
     """The choice that a text is, of texts that are known; None for other texts."""
     if isinstance(text, Text) and len(text.parts) == 1 and isinstance(text.parts[0], Choice):
         return text.parts[0] if text.parts[0].is_known else None
@@ -347,7 +347,7 @@ def kept_text(text: str, keep: Callable[[Any], Any]) -> str:
     if not isinstance(text, Text):
         return text
 
-    def part(each: Any) -> Any:
+    def part(each: object) -> Any:
         if isinstance(each, Part):
             return Part(keep(each.value), each.conversion, each.spec)
         if isinstance(each, Formatted):
@@ -360,7 +360,7 @@ def kept_text(text: str, keep: Callable[[Any], Any]) -> str:
             return Choice(keep(each.which), tuple(kept_text(t, keep) for t in each.texts))
         return each
 
-    def whole(value: Any) -> Any:
+    def whole(value: object) -> Any:
         return kept_text(value, keep) if isinstance(value, str) else keep(value)
 
     return Text.of([part(each) for each in text.parts])
@@ -370,7 +370,7 @@ def values_in(text: str) -> list[Any]:
     """The values that a text has, also within others."""
     found: list[Any] = []
 
-    def seen(value: Any) -> Any:
+    def seen(value: object) -> Any:
         found.append(value)
         return value
 
@@ -381,10 +381,10 @@ def values_in(text: str) -> list[Any]:
 def kept_now(run: Context, text: str) -> str:
     """A text that what is written later to its arrays does not change."""
     tracer = run.tracer
-    if tracer.straight is not None or tracer.parallel or _is_said_at_once(tracer):
+    if tracer.map.straight is not None or tracer.map.parallel or _is_said_at_once(tracer):
         return text
 
-    def keep(value: Any) -> Any:
+    def keep(value: object) -> Any:
         return tracer.stored_anew(value, "said") if isinstance(value, Tensor) else value
 
     return kept_text(text, keep)
@@ -402,7 +402,7 @@ def _is_said_at_once(tracer: Any) -> bool:
 # -- what the ranks are told ----------------------------------------------------------------------
 
 
-def message_parts(tracer: Any, parts: Sequence[Any], containers: list[Container]) -> list[Any]:
+def message_parts(tracer: object, parts: Sequence[Any], containers: list[Container]) -> list[Any]:
     """Parts as messages and results have them, and the containers of their values."""
     written: list[Any] = []
     for part in parts:
@@ -417,7 +417,7 @@ def message_parts(tracer: Any, parts: Sequence[Any], containers: list[Container]
 
 
 def _message_part(tracer: Any, part: Any, containers: list[Container]) -> dict[str, Any]:
-    def own(value: Any) -> Any:
+    def own(value: object) -> Any:
         if isinstance(value, Text):
             return {"parts": message_parts(tracer, value.parts, containers)}
         if not isinstance(value, Tensor | sympy.Basic | RunList):
@@ -474,10 +474,10 @@ def _value(tracer: Any, part: Part, containers: list[Container]) -> dict[str, An
 
 def _whole(tracer: Any, value: Any, containers: list[Container]) -> dict[str, Any]:
     """A list, or what is real or complex, in the form in which it would be returned."""
-    form, found = tracer.form_of(tracer, value)
+    form, found = tracer.hooks.form_of(tracer, value)
     values = [{**_value(tracer, Part(each), containers), "weak": False} for each in found]
     return {"form": base64.b64encode(pickle.dumps(form)).decode(), "values": values}
 
 
-def _length(tracer: Any, length: Any, containers: list[Container]) -> Any:
+def _length(tracer: object, length: object, containers: list[Container]) -> Any:
     return length if isinstance(length, int) else _value(tracer, Part(length), containers)

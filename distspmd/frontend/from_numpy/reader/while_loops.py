@@ -7,7 +7,8 @@ from typing import Any
 
 import sympy
 
-from distspmd.frontend.from_numpy.arrays.transcript import UNROLLED, CannotRoll, Refusal
+from distspmd.frontend.from_numpy.arrays.states import UNROLLED
+from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds import carried
 from distspmd.frontend.from_numpy.kinds.bound_at_times import note_unbound
@@ -45,8 +46,8 @@ def _is_written_out(interpreter: Context, node: StoppedWhile) -> bool:
 def while_loop(interpreter: Context, node: StoppedWhile) -> None:
     """``while``."""
     tracer = interpreter.tracer
-    if tracer.straight is not None:
-        tracer.straight.leave()
+    if tracer.map.straight is not None:
+        tracer.map.straight.leave()
     problem = _tried(interpreter, node)
     if problem is None:
         return
@@ -58,8 +59,8 @@ def while_loop(interpreter: Context, node: StoppedWhile) -> None:
             break
         if not goes_on:
             return
-        if read == tracer.written_out:
-            tracer.keeps_loop = True
+        if read == tracer.lists.written_out:
+            tracer.lists.keeps_loop = True
             decided_by_run(interpreter, changed)
         interpreter.block(node.body)
         read += 1
@@ -79,7 +80,7 @@ def while_loop(interpreter: Context, node: StoppedWhile) -> None:
 
 def _tried(interpreter: Context, node: StoppedWhile) -> CannotRoll | None:
     """Read a loop as one, or written out where that is refused; or why it cannot be one."""
-    saved = Saved.of(interpreter)
+    saved = Saved(interpreter)
     try:
         _rolled_while(interpreter, node)
     except CannotRoll as problem:
@@ -113,7 +114,7 @@ def _unless_ended(node: StoppedWhile, rest: ast.stmt) -> ast.stmt:
 
 def _rolled_while(interpreter: Context, node: StoppedWhile) -> None:
     tracer = interpreter.tracer
-    saved = Saved.of(interpreter)
+    saved = Saved(interpreter)
 
     def read(loop: LoopBeingRead) -> tuple[LoopBeingRead, Any, Any, Any]:
         body, end = Block(), None
@@ -166,7 +167,7 @@ def _test(interpreter: Context, node: ast.expr, before: str | None) -> tuple[str
     if before is None:
         return tracer.condition(tracer.tensor(value)), None
     found = tracer.condition(tracer.tensor(value))
-    statement = tracer.block.statements[-1]
+    statement = tracer.program.block.statements[-1]
     assert isinstance(statement, SetSymbol)
     assert statement.name == found
     statement.name = before
