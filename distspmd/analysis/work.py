@@ -26,6 +26,7 @@ from distspmd.expressions.operations import OPERATIONS
 from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import NEST, Contraction, fastest_implementation
 from distspmd.nodes.row_exchange import ExchangedRows
+from distspmd.nodes.scatter import Scatter
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Kind
 
@@ -68,6 +69,11 @@ def work_of(space: IterationSpace) -> Work:
         return _product(space, operations)
     if isinstance(node, ExchangedRows):
         return Work(Kind.LOOP, 1.0)
+    if isinstance(node, Scatter):
+        (index,) = (e for e in space.state.in_edges(node) if e.dst_conn == "_in0")
+        (written,) = space.state.out_edges(node)
+        ratio = index.data.subset.num_elements() / written.data.subset.num_elements()
+        return Work(Kind.LOOP, 1.0 + (float(ratio) if sympy.sympify(ratio).is_number else 1.0))
     assert space.expansion is not None
     reduced = len(space.parameters) > max(
         (len(edge.data.subset.size()) for edge in space.state.out_edges(node) if edge.data.subset),

@@ -13,7 +13,15 @@ from dace.sdfg import nodes
 from distspmd.analysis.declared_accesses import has_chosen
 from distspmd.cache.entries import ensure_entry
 from distspmd.errors import ToolchainError
-from distspmd.nodes import blas_products, contraction, host_call, lapack, reduce_simd, tell
+from distspmd.nodes import (
+    blas_products,
+    contraction,
+    host_call,
+    lapack,
+    reduce_simd,
+    scatter,
+    tell,
+)
 from distspmd.runtime.compilers.toolchain import BLAS
 from distspmd.runtime.engine.compile_runtime import INCLUDE
 
@@ -40,6 +48,8 @@ def choose_implementations(sdfg: SDFG, in_order: bool = False) -> bool:
             node.implementation, uses_blas = lapack.LAPACK, True
         elif isinstance(node, host_call.HostCall):
             node.implementation = host_call.CALL
+        elif isinstance(node, scatter.Scatter):
+            node.implementation = scatter.LOOP
         elif isinstance(node, tell.Told):
             node.implementation = tell.CALL
         elif blas_products.CALL in known and not _is_chosen(node):

@@ -99,7 +99,7 @@ HARMLESS = {
 @functools.cache
 def lowered(name: str) -> Lowering:
     case = NAMED[name]
-    return getattr(case.lowered(parsed(case.program)), ATTRIBUTE)
+    return getattr(case.lowered(parsed(case.program, case.frontend)), ATTRIBUTE)
 
 
 def refusal(lowering: Lowering) -> str:
@@ -176,7 +176,7 @@ def test_of_a_thousand_mutants_none_is_proved() -> None:
     several = [case for case in CASES if case.ranks > 1]
     for number in rng.permutation(len(several)):
         case = several[number]
-        lowering = getattr(case.lowered(parsed(case.program)), ATTRIBUTE)
+        lowering = getattr(case.lowered(parsed(case.program, case.frontend)), ATTRIBUTE)
         for mutant in mutants.mutants(lowering, rng, 5):
             made += 1
             if not refusal(mutant.lowering) and (case.name, mutant.what) not in HARMLESS:

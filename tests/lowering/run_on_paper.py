@@ -40,7 +40,7 @@ ONCE = frozenset(
 def problem(case: Case) -> str:
     """What is wrong with the lowering of a case."""
     try:
-        sdfg = case.lowered(parsed(case.program))
+        sdfg = case.lowered(parsed(case.program, case.frontend))
         sdfg.validate()
         return "; ".join(problems(getattr(sdfg, ATTRIBUTE)))
     except Exception as error:

@@ -35,7 +35,7 @@ def test_the_plans_of_a_program_do_what_numpy_does(planned: str, found: dict[str
 
 def test_records_that_do_not_agree_with_their_plans_are_told() -> None:
     case = next(case for case in CASES if case.name == "broadcast[__return=2x1x2]-4")
-    lowering = getattr(case.lowered(parsed(case.program)), ATTRIBUTE)
+    lowering = getattr(case.lowered(parsed(case.program, case.frontend)), ATTRIBUTE)
     assert not [*problems(lowering)]
     first, *others = lowering.memlets
     cost = replace(first.solution.cost, nbytes=first.solution.cost.nbytes + 1)

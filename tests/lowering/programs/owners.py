@@ -58,6 +58,45 @@ def counted_from_the_end(u: dace.int64[13], where: dace.int64[3]):
     return np.max(u)
 
 
+@dace.program
+def elements_by_index(y: dace.float64[19], index: dace.int64[14], v: dace.float64[14]):
+    for t in range(3):
+        y[index] = v + t
+        y += 1
+
+
+@dace.program
+def sums_by_index(y: dace.float64[19], index: dace.int32[14], v: dace.float32[14]):
+    for _t in range(2):
+        np.add.at(y, index, v)
+        y *= 0.5
+
+
+@dace.program
+def rows_by_index(a: dace.float64[9, 4], i: dace.int64[6], v: dace.float64[6, 4]):
+    a[i] = v
+    a[i, :2] = 7
+    a[:, i % 4] = v[0, 0]
+    a[i, (i + 1) % 4] = v[:, 0]
+    np.add.at(a, i, v * 2)
+    a[i] += v
+
+
+@dace.program
+def blocks_by_indices(a: dace.int64[9, 4], i: dace.int64[3, 2], v: dace.int64[3, 2, 4]):
+    a[i] = v
+    a[i, np.array([1, 0])] = v[:, :, 0]
+    a *= 2
+
+
+@dace.program
+def labels(p: dace.complex128[9, 4], k: dace.int64[9]):
+    n = np.arange(9)
+    p[n, k] -= 1
+    p[n, k] = p[n, k] * 2
+    return p.sum()
+
+
 def below(extent, count, dtype=np.int64):
     """Random places of an axis."""
     return lambda rng: rng.integers(0, extent, count).astype(dtype)
@@ -83,5 +122,32 @@ CASES += [
         where=below(23, 4),
         frontend="numpy",
     ),
+    *cases(
+        elements_by_index,
+        {"y": (4,)},
+        {"y.2": (3,)},
+        {"values": (3,)},
+        index=below(19, 14),
+        frontend="numpy",
+    ),
+    *cases(
+        sums_by_index, {"y": (3,)}, {"y.2": (6,)}, index=below(19, 14, np.int32), frontend="numpy"
+    ),
+    *cases(
+        rows_by_index,
+        {"a": (3, 2)},
+        {"a": (1, 3)},
+        {"a.4": (2, 2)},
+        i=below(4, 6),
+        frontend="numpy",
+    ),
+    *cases(
+        blocks_by_indices,
+        {"a": (4, 1)},
+        {"a": (2, 2)},
+        i=lambda rng: rng.integers(0, 4, (3, 2)),
+        frontend="numpy",
+    ),
+    *cases(labels, {"p": (4,)}, k=below(4, 9), frontend="numpy"),
     *cases(counted_from_the_end, {"u": (4,)}, where=below(13, 3), frontend="numpy"),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
@@ -20,6 +21,7 @@ from distspmd.frontend.from_numpy.arrays.subscripts import Axis, Masked, Picked,
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import shape_text, told
 from distspmd.frontend.from_numpy.arrays.values import (
+    INT64,
     Tensor,
     View,
     axis,
@@ -27,8 +29,16 @@ from distspmd.frontend.from_numpy.arrays.values import (
     number,
     whole_expression,
 )
-from distspmd.frontend.tensor_ir.statements import Container, Index, Length, Parameter, Store
+from distspmd.frontend.tensor_ir.statements import (
+    Container,
+    Index,
+    Length,
+    Library,
+    Parameter,
+    Store,
+)
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, add, multiply, same
+from distspmd.nodes.scatter import Scatter
 
 
 def read(tracer: Tracer, base: Tensor, items: object) -> Tensor:
@@ -242,17 +252,21 @@ def _scatter_plain(
         return
     if isinstance(value, View) and value.ndim and not value.is_whole:
         value = tracer.stored_anew(value, "values")
-    value = tracer.broadcast(value, shape)
+    given, value = value, tracer.broadcast(value, shape)
     expression = value.element(index)
     if tracer.is_decided_by_data(*shape):
         _scatter_some(tracer, base, (shape, places), value, operation)
         return
     if any(isinstance(part, Load) and part.array is base.container for part in _loads(expression)):
-        value = tracer.stored_anew(value, "before")
+        given = value = tracer.stored_anew(value, "before")
         expression = value.element(index)
     place = _gathered_index(places, index)
+    is_apart = _are_apart(place, parameters)
+    if not is_apart and _is_owned(tracer, base, found, operation):
+        _scatter_by_owners(tracer, base, places, (shape, given), operation)
+        return
     store = Store(base.container, place, cast(expression, base.dtype), operation)
-    if operation is None and not _are_apart(place, parameters):
+    if operation is None and not is_apart:
         tracer.ordered_kernel([store], parameters, base.container.name)
     else:
         tracer.kernel([store], parameters, base.container.name)
@@ -269,6 +283,85 @@ def _are_apart(place: Sequence[Index], parameters: Sequence[Parameter]) -> bool:
         if len(own) == 1 and (step := sympy.diff(index, *own)).is_Integer and step:
             alone |= {s.name for s in own}
     return alone == names
+
+
+def _is_owned(tracer: Tracer, base: View, found: Sequence[Any], operation: str | None) -> bool:
+    """Whether each place is written by who holds it, and not by who has the index.
+
+    Sums at fewer places than there are indices are formed by each rank of its own indices.
+    """
+    is_alone = tracer.parallel or tracer.straight is not None or tracer.guarded
+    if is_alone or operation not in (None, "add") or any(x is None for x in found):
+        return False
+    if operation is None:
+        return True
+    pairs = [(base.shape[d], x) for d, x in enumerate(found) if isinstance(x, Picked)]
+    room, count = [n for n, _ in pairs], [n for _, x in pairs for n in x.indices.shape]
+    is_known = all(isinstance(n, int) for n in (*room, *count))
+    return is_known and base.dtype.kind in "iufc" and math.prod(room) >= math.prod(count)
+
+
+def _array_of_places(tracer: Tracer, picked: Picked, shape: tuple[Length, ...]) -> View:
+    if isinstance(picked.indices, View) and _fills(picked.indices, shape):
+        return picked.indices
+    found = Tensor(shape, INT64, lambda index: index_expression(picked.at(index)))
+    return tracer.stored_anew(found, "places")
+
+
+def _fills(tensor: Tensor, shape: Sequence[Length]) -> bool:
+    """Whether a tensor is all of a container of a shape."""
+    return (
+        _is_plain(tensor)
+        and tensor.ndim == len(shape)
+        and all(same(a, b) for a, b in zip(tensor.shape, shape, strict=True))
+    )
+
+
+def _scatter_by_owners(
+    tracer: Tracer,
+    base: View,
+    places: Sequence[Any],
+    values: tuple[Sequence[Length], Tensor],
+    operation: str | None,
+) -> None:
+    """Write to places that data choose by a node of its own, which is split as the array is.
+
+    Args:
+        tracer: adds the node.
+        base: all of a container.
+        places: what becomes of each dimension: all of it, or an array of indices.
+        values: the shape of the places, and what they get.
+        operation: what combines a value with what is there.
+    """
+    shape, value = values
+    picked = [d for d, place in enumerate(places) if isinstance(place, tuple)]
+    arrays, begins, counts = zip(*(places[d] for d in picked), strict=True)
+    begin, end = begins[0], begins[0] + counts[0]
+    common = tuple(shape[begin:end])
+    indices = [_array_of_places(tracer, own, common) for own in arrays]
+    if value.ndim:
+        whole = tracer.broadcast(value, shape)
+
+        def element(index: tuple[Index, ...]) -> Expression:
+            own, rest = index[: end - begin], index[end - begin :]
+            return cast(whole.element((*rest[:begin], *own, *rest[begin:])), base.dtype)
+
+        laid_out = Tensor((*common, *shape[:begin], *shape[end:]), base.dtype, element)
+    else:
+        laid_out = Tensor((), base.dtype, lambda _: cast(value.element(()), base.dtype))
+    is_laid_out = value.dtype == base.dtype and begin == 0 and _fills(value, shape)
+    stored = value if is_laid_out else tracer.stored_anew(laid_out, "values")
+    assert isinstance(stored, View)
+    name, combine = base.container.name, operation or ""
+    inputs = {"_base": base.container, "_value": stored.container}
+    inputs |= {f"_in{n}": array.container for n, array in enumerate(indices)}
+    tracer.add(
+        Library(
+            lambda: Scatter(name, picked, combine, one_value=not value.ndim),
+            inputs,
+            {"_out": base.container},
+        )
+    )
 
 
 def _scatter_some(
