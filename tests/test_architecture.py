@@ -63,6 +63,30 @@ ROOMS_OF_RUNTIME = """
     measure
 """
 """The same inside ``distspmd/runtime/``."""
+ROOMS_OF_FROM_NUMPY = """
+    parallel_map
+    library
+    reader.patterns reader.jumps reader.bindings reader.frames reader.cells
+    kinds.nests
+    arrays context kinds.variables
+    reader.registry reader.conditions reader.sources numpy.registry host.preferred
+    lists.list_forms lists.run_lists reader.texts
+    reader.sharing reader.mutation arrays.checks
+    arrays.failures kinds.absence
+    lists
+    reader.objects reader.python_errors
+    arrays.array_protocol arrays.arrays_from_outside
+    kinds
+    numpy.lapack_calls
+    host.names host.work host.regions host.places host.otherwise host.probes host.blocks host.clocks
+    reader kinds.turns kinds.known_functions
+    host.asked host.scipy_signatures
+    numpy
+    host
+    api program dace_parser
+"""
+"""The same inside ``distspmd/frontend/from_numpy/``; modules that stand elsewhere than their room
+are named by themselves."""
 FIRST_WITH_DACE = "dace_compat"
 WITHOUT_DACE = "explanation doctor __main__"
 """Rooms above the first with DaCe that do without it."""
@@ -171,6 +195,25 @@ def test_the_lower_half_does_not_import_dace() -> None:
 def test_the_front_end_for_numpy_does_not_grow() -> None:
     files = (ROOT / "distspmd" / "frontend" / "from_numpy").rglob("*.py")
     assert sum(len(file.read_text().splitlines()) for file in files) <= LINES_OF_FROM_NUMPY
+
+
+def test_a_room_of_the_front_end_for_numpy_imports_only_what_stands_above_it() -> None:
+    every = enumerate(ROOMS_OF_FROM_NUMPY.split("\n"))
+    rows = {f"frontend.from_numpy.{n}": row for row, line in every for n in line.split()}
+
+    def row(name: str) -> int:
+        return rows[name] if name in rows else row(name.rpartition(".")[0])
+
+    own = [name for name in modules() if name.startswith("frontend.from_numpy.")]
+    assert not {*rows} - {*own}
+    upward = [
+        f"{name} imports {target}"
+        for name in own
+        for target in imported(name)
+        if target.startswith("distspmd.frontend.from_numpy.")
+        and row(target.removeprefix("distspmd.")) > row(name)
+    ]
+    assert not upward
 
 
 def test_modules_of_the_front_end_for_numpy_import_each_other_in_small_circles() -> None:
