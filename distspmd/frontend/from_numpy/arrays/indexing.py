@@ -290,7 +290,7 @@ def _is_owned(tracer: Tracer, base: View, found: Sequence[Any], operation: str |
 
     Sums at fewer places than there are indices are formed by each rank of its own indices.
     """
-    is_alone = tracer.parallel or tracer.straight is not None or tracer.guarded
+    is_alone = tracer.map.parallel or tracer.map.straight is not None or tracer.guarded
     if is_alone or operation not in (None, "add") or any(x is None for x in found):
         return False
     if operation is None:
