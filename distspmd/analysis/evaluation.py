@@ -21,6 +21,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "int_floor": operator.floordiv,
     "__int_floor": operator.floordiv,
     "int_ceil": lambda a, b: -(-a // b),
+    "Mod": np.mod,
+    "CMod": np.fmod,  # of C, with the sign of the first number
 }
 
 
