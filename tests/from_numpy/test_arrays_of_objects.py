@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mpi4py import MPI
 
+import distspmd
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
-from from_numpy.collections_of_cases import Case
-from from_numpy.harness import on_paper
+from from_numpy.outcomes import check_same
 
 
 class Grid:
@@ -48,22 +49,20 @@ def of_objects(a, b, v):
 A = np.random.default_rng(4).random((3, 4))
 
 
-def test_objects_are_the_arrays_that_they_say() -> None:
-    case = Case("of_objects", of_objects, "numpy", "", lambda _: (A, A.T[::-1].T, A[0]), ())
-    outcome = on_paper(case)
-    assert outcome.kind == "right", str(outcome)
+def doubled(a, b, v):
+    return np.asarray(Grid(a) * 2) + a
 
 
-def test_a_class_that_takes_the_name_of_matrices_is_that_class(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(np, "matrix", Grid)
+@pytest.mark.parametrize("function", [of_objects, doubled], ids=lambda f: f.__name__)
+def test_python_asks_objects_which_array_they_are(function: Any) -> None:
+    given = A, A + 1.0, A[0].copy()
+    program = distspmd.program(function, comm=MPI.COMM_SELF, host="allow")
+    check_same(program(*given), function(*given))
 
-    def program(a: Any, b: Any, v: Any) -> Any:
-        return np.asarray(np.matrix(a) * 2) + a
 
-    outcome = on_paper(Case("named_so", program, "numpy", "matrices", lambda _: (A, A, A[0]), ()))
-    assert outcome.kind == "right", str(outcome)
+def test_objects_are_no_arrays_of_a_program_that_python_may_not_run() -> None:
+    with pytest.raises(UnsupportedProgram, match="Grid"):
+        numpy_program(of_objects, A, A, A[0], host="refuse")
 
 
 class Plain:

@@ -183,7 +183,6 @@ class Interpreter:
         Raises:
             Refusal: a function that is not covered.
         """
-        arguments, keywords = array_protocol.arguments_of(self, function, arguments, keywords)
         return call(self, function, arguments, keywords)
 
     # -- statements -----------------------------------------------------------------------------
@@ -449,7 +448,7 @@ class Interpreter:
     def binary(self, op: ast.operator, left: object, right: object) -> Any:
         """``left op right``."""
         is_text = isinstance(left, str) and isinstance(op, ast.Mod)
-        right = array_protocol.operand(self, left, right)
+        array_protocol.check_operand(self, left, right)
         found = NotImplemented if is_text else operate(self, op, left, right)
         return found if found is not NotImplemented else binary(self, op, left, right)
 

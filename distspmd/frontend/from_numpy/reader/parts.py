@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from distspmd.frontend.from_numpy.arrays import array_protocol, indexing
+from distspmd.frontend.from_numpy.arrays import indexing
 from distspmd.frontend.from_numpy.arrays.arrays_from_outside import check_changeable
 from distspmd.frontend.from_numpy.arrays.choosing import as_arrays
 from distspmd.frontend.from_numpy.arrays.images import Image
@@ -91,7 +91,7 @@ def _kind_of(value: Any) -> str:
 
 def write_part(run: Context, base: object, items: object, value: object) -> None:
     """``base[items] = value`` of an array."""
-    tracer, value = run.tracer, array_protocol.array_of(run, value)
+    tracer = run.tracer
     if value is None and isinstance(base, Tensor):
         if base.dtype.kind not in "fc":
             tracer.refuse(f"TypeError: None is no number of the type {base.dtype}")

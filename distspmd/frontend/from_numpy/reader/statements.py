@@ -190,7 +190,7 @@ def _augment_name(run: Context, node: ast.AugAssign, target: ast.Name) -> None:
     tracer.node = node
     if isinstance(old, View) and accumulate(run, old, node.op, new):
         return
-    new = array_protocol.operand(run, old, new)
+    array_protocol.check_operand(run, old, new)
     if _changed(run, old, node.op, new):
         return
     if objects.is_own(old):
