@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.expressions.ir import Expression, apply, cast
+from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.values import Tensor, number
 
 _MIRRORED = {
@@ -93,7 +94,7 @@ _NAMES = """
 _COVERED = frozenset(_NAMES.split())
 
 
-def refuse_uncovered(tracer: Any, name: Any, arguments: Iterable[Any]) -> None:
+def refuse_uncovered(tracer: Tracer, name: Any, arguments: Iterable[Any]) -> None:
     """Refuse a function of numbers of 16 bits that has no code for them.
 
     Raises:

@@ -21,6 +21,7 @@ from distspmd.expressions.ir import (
     replace_leaves,
 )
 from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.arrays.transcript import Transcript
 from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, number, whole_expression
 from distspmd.frontend.tensor_ir.statements import (
     Block,
@@ -103,14 +104,14 @@ def known_elements(tracer: object, tensor: Tensor) -> np.ndarray[Any, Any] | Non
     return found
 
 
-def _of_table(tracer: Any, leaf: Expression) -> Expression:
+def _of_table(tracer: Transcript, leaf: Expression) -> Expression:
     """The entry of a table in the place of its element; in a loop it has to stay as it is."""
     find = in_table if tracer.inner else _entry
     known = find(tracer, leaf) if leaf.dtype.kind in "iu" else None
     return leaf if known is None else number(int(known), leaf.dtype)
 
 
-def in_table(tracer: Any, expression: Expression) -> Whole | None:
+def in_table(tracer: Transcript, expression: Expression) -> Whole | None:
     """The whole number of a table that an expression is; None for others."""
     found = _entry(tracer, expression)
     if found is not None:
@@ -118,7 +119,7 @@ def in_table(tracer: Any, expression: Expression) -> Whole | None:
     return found
 
 
-def _entry(tracer: Any, expression: Expression) -> Whole | None:
+def _entry(tracer: Transcript, expression: Expression) -> Whole | None:
     if not isinstance(expression, Load) or expression.array not in tracer.known.tables:
         return None
     if not all(isinstance(i, int) for i in expression.index):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,7 @@ def is_foreign_type(dtype: Any) -> bool:
         return False
 
 
-def is_foreign(arguments: Any, keywords: Mapping[str, Any]) -> bool:
+def is_foreign(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> bool:
     """Whether a known array of texts, objects or dates is in a call, or is what the call makes."""
     every = [*arguments, *keywords.values()]
     flat = [part for each in every for part in (each if isinstance(each, tuple | list) else [each])]
@@ -142,3 +143,31 @@ def dace_symbol(value: object) -> sympy.Symbol | None:
     if type(value).__module__.startswith("dace") and isinstance(value, sympy.Symbol):
         return sympy.Symbol(value.name, integer=True)
     return None
+
+
+_MODULES = ("numpy", "numpy.linalg")
+_WORDS = (str, type, np.dtype)
+_NUMBERS = (bool, int, float, complex, np.generic)
+
+
+def known_result(
+    function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> np.generic | None:
+    """The number that a function of NumPy gives; None where it is not known, or is an array."""
+    if getattr(function, "__module__", None) not in _MODULES:
+        return None
+    if not arguments or not all(map(_is_known, (*arguments, *keywords.values()))):
+        return None
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            found = function(*arguments, **keywords)
+    except Exception:  # which the reading of the call tells, with its line
+        return None
+    return found if isinstance(found, np.generic) else None
+
+
+def _is_known(value: Any) -> bool:
+    if type(value) in (list, tuple):
+        return all(map(_is_known, value))
+    return value is None or isinstance(value, _NUMBERS + _WORDS)

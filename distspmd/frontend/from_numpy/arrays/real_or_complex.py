@@ -18,6 +18,7 @@ import numpy as np
 from distspmd.errors import NOTED
 from distspmd.expressions.ir import Expression, apply
 from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, number
 from distspmd.frontend.tensor_ir.statements import Index
 
@@ -47,7 +48,7 @@ def real_type(dtype: DType) -> DType:
     return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
 
 
-def real_or_complex(tracer: Any, in_complex: Tensor, is_complex: Tensor) -> RealOrComplex:
+def real_or_complex(tracer: Tracer, in_complex: Tensor, is_complex: Tensor) -> RealOrComplex:
     """Complex numbers that are real ones unless the run has found others."""
     real = real_type(in_complex.dtype)
 
@@ -122,7 +123,7 @@ def joined(sources: Sequence[RealOrComplex], in_complex: Tensor) -> RealOrComple
     return real_or_complex(sources[0].tracer, in_complex, any_complex(sources))
 
 
-def to_be_written(tracer: Any, base: object, value: object) -> tuple[Any, Any]:
+def to_be_written(tracer: Tracer, base: object, value: object) -> tuple[Any, Any]:
     """What elements are assigned to, and what is assigned, where the run decides on the types."""
     if not isinstance(base, RealOrComplex):
         return base, as_typed(value, base.dtype) if isinstance(base, Tensor) else value

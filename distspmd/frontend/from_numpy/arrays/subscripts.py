@@ -162,7 +162,7 @@ def _line(numbers: Any) -> Tensor | None:
     return Tensor((len(numbers),), INT64, element)
 
 
-def _has_data(numbers: Any) -> bool:
+def _has_data(numbers: object) -> bool:
     return isinstance(numbers, list | tuple) and not all(
         isinstance(n, int | np.integer) and not isinstance(n, bool) for n in numbers
     )

@@ -7,7 +7,6 @@ index as slices would, although the program keeps them in memory, and changes th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import sympy
@@ -54,7 +53,7 @@ def whole_of(tracer: Tracer, expression: Expression, bounds: Bounds) -> Whole | 
     return _whole(_resolved(tracer, expression, tracer.program.block.statements[-_MOST:], bounds))
 
 
-def line_of(numbers: Any) -> tuple[int, int] | None:
+def line_of(numbers: object) -> tuple[int, int] | None:
     """The first and the step of whole numbers in equal steps, ``[3, 5, 7]``; None of others."""
     found = np.asarray(numbers)
     if found.ndim != 1 or len(found) < 2 or found.dtype.kind not in "iu":

@@ -94,7 +94,7 @@ class Result:
         return ["parts", type(self.value).__name__, apart]
 
 
-def _has_arrays(value: Any) -> bool:
+def _has_arrays(value: object) -> bool:
     """Whether a list or dictionary with texts as keys has arrays in it."""
     if type(value) is dict and not all(isinstance(key, str) for key in value):
         return False
@@ -135,7 +135,7 @@ class NeedsTrial(ReadProgramAgain):
         self.file, self.region, self.name, self.message = file, region, name, message
 
 
-def _is_of_reader(value: Any) -> bool:
+def _is_of_reader(value: object) -> bool:
     """Whether a value stands for one of the program, such as a generator, and Python has none."""
     return type(value).__module__.startswith(f"{__name__.rpartition('.host.')[0]}.")
 
@@ -225,7 +225,7 @@ class _RegionQuestion(Question):
         ]
         return values[0] if region.returns else tuple(values)
 
-    def _given(self, result: Result, name: str, kept: str, found: Any, tree: Any) -> Any:
+    def _given(self, result: Result, name: str, kept: str, found: object, tree: object) -> Any:
         """What a variable is after the region, or a part of what is returned."""
         if result.is_object:
             return OfPython(self._reason(name), kept)

@@ -174,7 +174,7 @@ class _Lines:
             raise _Done
 
 
-def _copied(value: Any, copier: Callable[[Any], Any]) -> Any:
+def _copied(value: object, copier: Callable[[Any], Any]) -> Any:
     """A copy of a value, or of what cannot be copied some object: it is none of array work."""
     try:
         return copier(value)

@@ -61,7 +61,7 @@ class ReadsEntry(Refusal):
         self.node, self.keys, self.values, self.key = node, keys, values, key
 
 
-def look_for_entry(run: Context, node: ast.Subscript, base: Any, key: Any) -> None:
+def look_for_entry(run: Context, node: ast.Subscript, base: Any, key: object) -> None:
     """Let what calls an entry of a known list or dictionary of functions do so for each entry.
 
     Args:
@@ -91,7 +91,7 @@ def look_for_entry(run: Context, node: ast.Subscript, base: Any, key: Any) -> No
         raise ReadsEntry(run.tracer.message(told), node, keys, values, key)
 
 
-def _holds_others(base: Any) -> bool:
+def _holds_others(base: object) -> bool:
     """Whether a list or dictionary holds functions or objects."""
     if not isinstance(base, list | tuple) and type(base) is not dict:
         return False

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 
-def tridiagonal(below: Any, main: Any, above: Any, b: Any) -> Any:
+def tridiagonal(below: Any, main: Any, above: Any, b: np.ndarray[Any, Any]) -> Any:
     """Elimination with exchanges of neighbouring rows (LAPACK's gtsv)."""
     kind = np.result_type(below, main, above, b)
     n = main.shape[0]

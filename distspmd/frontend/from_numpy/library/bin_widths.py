@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 
-def number_of_bins(a: Any, rule: Any, limits: Any) -> Any:
+def number_of_bins(a: np.ndarray[Any, Any], rule: Any, limits: Any) -> Any:
     """The number of bins, by the name of a rule."""
     if limits is None:
         first, last = np.min(a), np.max(a)
@@ -28,7 +28,7 @@ def number_of_bins(a: Any, rule: Any, limits: Any) -> Any:
     return int(np.ceil((last - first) / width))
 
 
-def _width(x: Any, rule: object, size: Any) -> Any:
+def _width(x: np.ndarray[Any, Any], rule: object, size: Any) -> Any:
     whole = np.max(x) - np.min(x)
     if rule == "sqrt":
         return whole / np.sqrt(size)
@@ -48,7 +48,7 @@ def _width(x: Any, rule: object, size: Any) -> Any:
     return np.minimum(least, whole / (np.log2(size) + 1.0))
 
 
-def _of_skewed(x: Any, whole: Any, size: Any) -> Any:
+def _of_skewed(x: np.ndarray[Any, Any], whole: Any, size: Any) -> Any:
     """Doane's rule."""
     sigma = np.std(x)
     if size <= 2 or sigma == 0:

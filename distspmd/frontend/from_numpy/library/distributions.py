@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 
 def shape_of(size: Any, *parameters: Any) -> Any:
@@ -26,33 +27,33 @@ def beta(rng: Any, a: Any, b: Any, size: Any = None) -> Any:
     return as_given(1.0 / (1.0 + np.exp(apart)), size)
 
 
-def chisquare(rng: Any, df: Any, size: Any = None) -> Any:
+def chisquare(rng: Generator, df: Any, size: Any = None) -> Any:
     """A gamma distribution of half as many degrees."""
     return as_given(2.0 * rng.standard_gamma(np.divide(df, 2.0), shape_of(size, df)), size)
 
 
-def f(rng: Any, dfnum: Any, dfden: Any, size: Any = None) -> Any:
+def f(rng: Generator, dfnum: Any, dfden: Any, size: Any = None) -> Any:
     """A quotient of two means of squares."""
     shape = shape_of(size, dfnum, dfden)
     above, below = rng.chisquare(dfnum, shape), rng.chisquare(dfden, shape)
     return as_given(above * dfden / (below * dfnum), size)
 
 
-def noncentral_chisquare(rng: Any, df: Any, nonc: Any, size: Any = None) -> Any:
+def noncentral_chisquare(rng: Generator, df: Any, nonc: Any, size: Any = None) -> Any:
     """A chi-square distribution of degrees that Poisson's decides."""
     shape = shape_of(size, df, nonc)
     more = rng.poisson(np.divide(nonc, 2.0), shape)
     return as_given(2.0 * rng.standard_gamma(np.divide(df, 2.0) + more, shape), size)
 
 
-def noncentral_f(rng: Any, dfnum: Any, dfden: Any, nonc: Any, size: Any = None) -> Any:
+def noncentral_f(rng: Generator, dfnum: Any, dfden: Any, nonc: Any, size: Any = None) -> Any:
     """A quotient of two means of squares, one of them around another value."""
     shape = shape_of(size, dfnum, dfden, nonc)
     above = rng.noncentral_chisquare(dfnum, nonc, shape)
     return as_given(above * dfden / (rng.chisquare(dfden, shape) * dfnum), size)
 
 
-def standard_t(rng: Any, df: Any, size: Any = None) -> Any:
+def standard_t(rng: Generator, df: Any, size: Any = None) -> Any:
     """A normal number over the root of a mean of squares."""
     shape = shape_of(size, df)
     half = np.divide(df, 2.0)
@@ -60,7 +61,7 @@ def standard_t(rng: Any, df: Any, size: Any = None) -> Any:
     return as_given(drawn / np.sqrt(rng.standard_gamma(half, shape)), size)
 
 
-def triangular(rng: Any, left: Any, mode: Any, right: Any, size: Any = None) -> Any:
+def triangular(rng: Generator, left: Any, mode: Any, right: Any, size: Any = None) -> Any:
     """By the inverse of its distribution function."""
     shape = shape_of(size, left, mode, right)
     u = rng.random(shape)
@@ -70,7 +71,7 @@ def triangular(rng: Any, left: Any, mode: Any, right: Any, size: Any = None) -> 
     return as_given(np.where(u <= low / whole, below, above), size)
 
 
-def wald(rng: Any, mean: Any, scale: Any, size: Any = None) -> Any:
+def wald(rng: Generator, mean: Any, scale: Any, size: Any = None) -> Any:
     """By its square's normal distribution (Michael, Schucany and Haas, 1976)."""
     shape = shape_of(size, mean, scale)
     drawn = rng.standard_normal(shape)
@@ -80,7 +81,7 @@ def wald(rng: Any, mean: Any, scale: Any, size: Any = None) -> Any:
     return as_given(found, size)
 
 
-def negative_binomial(rng: Any, n: Any, p: Any, size: Any = None) -> Any:
+def negative_binomial(rng: Generator, n: Any, p: Any, size: Any = None) -> Any:
     """Poisson's distribution of a mean that is drawn."""
     shape = shape_of(size, n, p)
     mean = rng.standard_gamma(n, shape) * np.divide(np.subtract(1.0, p), p)
@@ -96,7 +97,7 @@ def dirichlet(rng: Any, alpha: Any, size: Any = None) -> Any:
     return parts / np.sum(parts, axis=-1, keepdims=True)
 
 
-def multinomial(rng: Any, n: Any, pvals: Any, size: Any = None) -> Any:
+def multinomial(rng: Generator, n: Any, pvals: Any, size: Any = None) -> Any:
     """One binomial distribution after the other, of what is left."""
     chances = np.asarray(pvals) + 0.0
     count = chances.shape[0]
@@ -115,7 +116,7 @@ def multinomial(rng: Any, n: Any, pvals: Any, size: Any = None) -> Any:
 
 
 def multivariate_normal(
-    rng: Any,
+    rng: Generator,
     mean: Any,
     cov: object,
     size: Any = None,
@@ -133,7 +134,7 @@ def multivariate_normal(
     return middle + drawn @ (np.sqrt(scales)[:, np.newaxis] * turned)
 
 
-def permuted(rng: Any, x: Any, *, axis: Any = None, out: Any = None) -> Any:
+def permuted(rng: Generator, x: np.ndarray[Any, Any], *, axis: Any = None, out: Any = None) -> Any:
     """Each line in an order of its own."""
     values = np.asarray(x)
     if axis is None:
@@ -148,7 +149,7 @@ def permuted(rng: Any, x: Any, *, axis: Any = None, out: Any = None) -> Any:
     return found
 
 
-def chosen_once(rng: Any, n: Any, size: object, p: Any) -> Any:
+def chosen_once(rng: Generator, n: Any, size: object, p: Any) -> Any:
     """Places of a choice without replacement: the first ones of an order by chance."""
     shape = () if size is None else shape_of(size)
     count = 1

@@ -19,7 +19,7 @@ BORDERS: Any = {
 """What NumPy calls the borders of SciPy."""
 
 
-def with_border(values: Any, widths: Any, mode: Any, cval: Any) -> Any:
+def with_border(values: np.ndarray[Any, Any], widths: Any, mode: Any, cval: Any) -> Any:
     """An array with a border of so many elements on each side."""
     if mode not in BORDERS:
         raise NotImplementedError(f"scipy.ndimage with the mode {mode!r}")
@@ -28,7 +28,7 @@ def with_border(values: Any, widths: Any, mode: Any, cval: Any) -> Any:
     return np.pad(values, widths, BORDERS[mode])
 
 
-def is_exact(values: Any, weights: Any) -> bool:
+def is_exact(values: np.ndarray[Any, Any], weights: Any) -> bool:
     """Whether sums are those of SciPy, which cuts whole ones of weights that are not."""
     kinds = values.dtype.kind + weights.dtype.kind
     return "c" not in kinds and (values.dtype.kind == "f" or weights.dtype.kind != "f")

@@ -23,6 +23,7 @@ from distspmd.frontend.from_numpy.arrays.complex_parts import apply_imag
 from distspmd.frontend.from_numpy.arrays.kinds import has_data
 from distspmd.frontend.from_numpy.arrays.real_or_complex import real_or_complex
 from distspmd.frontend.from_numpy.arrays.shapes import size_of
+from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import Refusal
 from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View, axis
 from distspmd.frontend.from_numpy.context import Context
@@ -268,7 +269,7 @@ class Question:
         return found
 
 
-def _known(tracer: Any, tensor: Tensor) -> Any:
+def _known(tracer: Tracer, tensor: Tensor) -> Any:
     """The elements of a table that nothing has changed, or what those of an answer are like."""
     element = tensor.element(tuple(axis(d) for d in range(tensor.ndim)))
     if not isinstance(element, Load) or not all(isinstance(n, int) for n in tensor.shape):

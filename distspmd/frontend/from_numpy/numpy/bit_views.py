@@ -28,7 +28,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import add, floor_divide, multipl
 BOOL = np.dtype(bool)
 
 
-def _view(run: Context, array: Any, dtype: Any = None, type: Any = None) -> Any:
+def _view(run: Context, array: object, dtype: object = None, type: object = None) -> Any:
     """``array.view(dtype)``: writes to either are seen in both where elements have one size."""
     tracer, asked = run.tracer, dtype if type is None else type
     if asked is None or asked is np.ndarray:

@@ -9,7 +9,7 @@ stands under another licence and runs on some processors only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,7 @@ def _length(run: Context, n: object, default: Length) -> Length:
     return found
 
 
-def _prepared(run: Context, value: Any, called: Any) -> tuple[Tensor, np.dtype[Any]]:
+def _prepared(run: Context, value: Any, called: Callable[..., Any]) -> tuple[Tensor, np.dtype[Any]]:
     """A tensor with elements that are transformed, and the type of the results."""
     tensor = run.tracer.tensor(value)
     if tensor.ndim == 0:

@@ -73,7 +73,7 @@ def _next_of_generator(run: Context, values: Generator, *default: object) -> Any
 
 
 @function(builtins.zip)
-def _zip(run: Context, *values: Any, strict: bool = False) -> Any:
+def _zip(run: Context, *values: object, strict: bool = False) -> Any:
     if strict:
         values = tuple(_listed(run, each) if _gives_in_turn(each) else each for each in values)
         _check_lengths(run, values)

@@ -83,7 +83,7 @@ def _islice(run: Context, iterable: Any, *ends: Any) -> Any:
     return _iterator(run, list(itertools.islice(static_values(run, iterable), *ends)))
 
 
-def _check_whole(run: Context, values: Any) -> None:
+def _check_whole(run: Context, values: object) -> None:
     """Leave generators, which may have no end, to Python."""
     if isinstance(values, Generator) and values.rest is None:
         generators.in_parts(run)
@@ -92,7 +92,7 @@ def _check_whole(run: Context, values: Any) -> None:
 def _of_known(called: Callable[..., Any]) -> Any:
     """A function that Python itself calls at once, of what is known."""
 
-    def call(run: Context, *given: Any, **named: Any) -> Any:
+    def call(run: Context, *given: object, **named: object) -> Any:
         every = [*given, *named.values()]
         is_known = not has_data(every) and not any(
             is_of_program(each) or isinstance(each, Generator) for each in every

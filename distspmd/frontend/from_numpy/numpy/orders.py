@@ -404,7 +404,7 @@ METHODS["tolist"] = _tolist
 
 
 def _as_function(name: str) -> Any:
-    def call(run: Context, a: Any, *given: Any, **named: Any) -> Any:
+    def call(run: Context, a: object, *given: object, **named: object) -> Any:
         if not isinstance(a, list | tuple) or has_data((a, given, named)) or "key" in named:
             run.tracer.refuse(
                 f"bisect.{name} of what is not known is not covered: use np.searchsorted"

@@ -177,7 +177,7 @@ def _exponential(u: Callable[[int], Expression]) -> Expression:
 def stream_method(*names: str) -> Callable[[Any], Any]:
     """Add a method of generators."""
 
-    def add_to_class(handler: Any) -> Any:
+    def add_to_class(handler: Callable[..., Any]) -> Any:
         for name in names:
 
             def method(self: Stream) -> None:

@@ -16,6 +16,7 @@ from distspmd.frontend.from_numpy.arrays.comparisons import HALF
 from distspmd.frontend.from_numpy.arrays.elements import truth_of
 from distspmd.frontend.from_numpy.arrays.lengths import neutral_outside
 from distspmd.frontend.from_numpy.arrays.shapes import expand_dims, normal_axis, size_of
+from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.values import (
     INT64,
     Tensor,
@@ -123,7 +124,7 @@ def _unmasked(
     return found, axis if by_rows else None, None
 
 
-def _neutral(tracer: Any, name: str, dtype: Any, initial: object) -> Any:
+def _neutral(tracer: Tracer, name: str, dtype: Any, initial: object) -> Any:
     if name in ("maximum", "minimum"):
         if initial is not None:
             return initial
@@ -187,7 +188,7 @@ def _reduced(run: Context, name: str, tensor: Tensor, axes: Sequence[int]) -> Te
     return make_view(result, shape, [axis_symbol(d) for d in range(len(shape))])
 
 
-def _whole(tracer: Any, tensor: Tensor) -> View:
+def _whole(tracer: Tracer, tensor: Tensor) -> View:
     if isinstance(tensor, View) and tensor.is_whole:
         return tensor
     known: View = tracer.stored_anew(tensor, "operand")

@@ -11,6 +11,7 @@ from distspmd.frontend.from_numpy.arrays import indexing
 from distspmd.frontend.from_numpy.arrays.arithmetic import choose, combine, converted
 from distspmd.frontend.from_numpy.arrays.lines import cpp, run_on_lines
 from distspmd.frontend.from_numpy.arrays.shapes import expand_dims, normal_axis, reshape
+from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View, axis, make_view
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import rarer_forms
@@ -95,7 +96,7 @@ def _periodic(
 # -- filters --------------------------------------------------------------------------------------
 
 
-def _is_longer(tracer: Any, n: Any, m: Any) -> bool:
+def _is_longer(tracer: Tracer, n: Any, m: Any) -> bool:
     """Whether a length is at least as much as another one, or as the most that this one can be."""
     if is_at_least(subtract(n, m), 0, tracer.known.bounds):
         return True

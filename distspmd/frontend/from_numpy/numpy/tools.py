@@ -67,7 +67,7 @@ def _namedtuple(run: Context, name: str, fields: Any, **options: Any) -> Any:
 
 
 @function(builtins.super)
-def _super(run: Context, *given: Any) -> Any:
+def _super(run: Context, *given: object) -> Any:
     frame = run.tracer.frames[-1]
     if not given and "__class__" not in frame.variables:
         run.tracer.refuse("super() outside of a method")

@@ -16,7 +16,7 @@ from distspmd.frontend.from_numpy.library import counted
 from distspmd.frontend.from_numpy.numpy.registry import function
 
 
-def _of_data(called: Callable[..., Any], by: Any) -> None:
+def _of_data(called: Callable[..., Any], by: Callable[..., Any]) -> None:
     @function(called)
     def handler(run: Context, *operands: Any, **named: Any) -> Any:
         if not has_data((list(operands), named)):

@@ -331,7 +331,7 @@ def _astype(x: Any, dtype: Any, copy: bool = True, device: object = None) -> Any
 
 
 @written_out(np.apply_over_axes)
-def _apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
+def _apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
     for axis in (axes,) if np.ndim(axes) == 0 else axes:
         found = func(a, axis)
         a = found if np.ndim(found) == np.ndim(a) else np.expand_dims(found, axis)

@@ -19,8 +19,13 @@ from distspmd.frontend.from_numpy.arrays.arrays_from_outside import check_method
 from distspmd.frontend.from_numpy.arrays.choosing import as_arrays
 from distspmd.frontend.from_numpy.arrays.comparisons import refuse_uncovered
 from distspmd.frontend.from_numpy.arrays.decided_types import handled
-from distspmd.frontend.from_numpy.arrays.kinds import has_arrays, has_data, is_foreign, is_plain
-from distspmd.frontend.from_numpy.arrays.known_results import known_result
+from distspmd.frontend.from_numpy.arrays.kinds import (
+    has_arrays,
+    has_data,
+    is_foreign,
+    is_plain,
+    known_result,
+)
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View
@@ -298,7 +303,7 @@ def _of_type(
     return run.functions[OTHERWISE](run, function, arguments, keywords)
 
 
-def _joined(run: Context, separator: str, values: Any) -> Any:
+def _joined(run: Context, separator: str, values: object) -> Any:
     """``separator.join(values)``."""
     if isinstance(values, RunList | Text):
         not_known()

@@ -120,7 +120,7 @@ def by_index(run: Context, over: object) -> tuple[Whole, Callable[[Whole], Any]]
     return _by_index(run, over)
 
 
-def _tables_and_lengths(tracer: Tracer, over: Any) -> tuple[bool, list[Any]]:
+def _tables_and_lengths(tracer: Tracer, over: object) -> tuple[bool, list[Any]]:
     """Whether there are short tables in what is iterated over, and the lengths of all parts."""
     if isinstance(over, Enumerated):
         return _tables_and_lengths(tracer, over.values)
@@ -140,7 +140,7 @@ def _tables_and_lengths(tracer: Tracer, over: Any) -> tuple[bool, list[Any]]:
     return is_short and over.ndim == 1 and line_of(table) is None, [over.shape[0]]
 
 
-def _by_index(run: Context, over: Any) -> tuple[Whole, Callable[[Whole], Any]] | None:
+def _by_index(run: Context, over: object) -> tuple[Whole, Callable[[Whole], Any]] | None:
     """The same, also of short tables."""
     tracer = run.tracer
     if isinstance(over, RunList):

@@ -177,12 +177,12 @@ for _name in _ASKING:
     setattr(Text, f"__{_name}__", not_known)
 
 
-def method(text: Text, name: str, arguments: Sequence[Any], **named: Any) -> Any:
+def method(text: Text, name: str, arguments: Sequence[Any], **named: object) -> Any:
     """What a method of a text gives."""
     return getattr(text, name)(*arguments, **named)
 
 
-def of_each(text: Any, ask: Callable[[str], Any]) -> Any:
+def of_each(text: object, ask: Callable[[str], Any]) -> Any:
     """What is asked of a text that is one of several.
 
     Raises:
