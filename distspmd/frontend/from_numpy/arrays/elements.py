@@ -84,7 +84,7 @@ _FEW = 64
 """Elements of an array, at most, that are known when the program is read."""
 
 
-def known_elements(tracer: object, tensor: Tensor) -> np.ndarray[Any, Any] | None:
+def known_elements(tracer: Transcript, tensor: Tensor) -> np.ndarray[Any, Any] | None:
     """The whole numbers of a small array that no run decides; None of others.
 
     So they may be lengths and ends of slices where a loop over them is written out.
