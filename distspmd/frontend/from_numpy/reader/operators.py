@@ -17,6 +17,7 @@ from distspmd.frontend.from_numpy.arrays.elements import known_elements
 from distspmd.frontend.from_numpy.arrays.failures import checked_operands, checked_power
 from distspmd.frontend.from_numpy.arrays.kinds import has_data, is_array, is_foreign, is_whole
 from distspmd.frontend.from_numpy.arrays.run_types import is_truth, with_whole, without_mixture
+from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import Refusal
 from distspmd.frontend.from_numpy.arrays.values import Tensor, number
 from distspmd.frontend.from_numpy.context import Context
@@ -138,7 +139,7 @@ def binary(run: Context, op: ast.operator, left: Any, right: Any) -> Any:
         tracer.fail(problem)
 
 
-def _beside_foreign(tracer: object, left: object, right: object) -> tuple[Any, Any]:
+def _beside_foreign(tracer: Tracer, left: object, right: object) -> tuple[Any, Any]:
     """Two operands, as NumPy's own arrays where one is of dates, say, and the other is known."""
     if is_foreign([left], {}) and isinstance(right, Tensor):
         found = known_elements(tracer, right)
