@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.expressions.ir import apply, cast
 from distspmd.frontend.from_numpy.arrays.run_types import number_of_type, typed
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import Refusal
@@ -29,7 +30,9 @@ from distspmd.frontend.from_numpy.arrays.values import (
     Tensor,
     View,
     axis,
+    index_expression,
     make_view,
+    number,
 )
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.host.preferred import check_kind
@@ -433,9 +436,6 @@ def _side_by_side(tracer: Tracer, views: Sequence[View]) -> Tensor:
     first = views[0]
 
     def element(index: tuple[Any, ...]) -> Any:
-        from distspmd.expressions.ir import apply, cast
-        from distspmd.frontend.from_numpy.arrays.values import index_expression, number
-
         place, which, rest = index[0], index[1], index[2:]
         fixed = which if isinstance(which, int) else None
         if fixed is not None:

@@ -145,8 +145,7 @@ def _beside_foreign(tracer: Tracer, left: object, right: object) -> tuple[Any, A
         found = known_elements(tracer, right)
         return left, right if found is None else found
     if is_foreign([right], {}) and isinstance(left, Tensor):
-        found = known_elements(tracer, left)
-        return left if found is None else found, right
+        return _beside_foreign(tracer, right, left)[::-1]
     return left, right
 
 
