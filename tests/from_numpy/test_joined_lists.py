@@ -38,46 +38,6 @@ def longest(x: Any) -> Any:
     return best
 
 
-def groups(x: Any, limit: Any) -> Any:
-    found = [[] for _ in range(2)]
-    for i in range(len(x)):
-        found[0 if x[i] < limit else 1].append(i)
-    return found
-
-
-class Clusters:
-    def __init__(self) -> None:
-        self.groups = [[] for _ in range(2)]
-
-    def run(self, x: Any) -> Any:
-        limit = 0.5
-        for _ in range(5):
-            self.groups = groups(x, limit)
-            old = limit
-            limit = (sum(x[i] for i in self.groups[0]) + x[self.groups[1]].sum()) / len(x)
-            if abs(limit - old) < 1e-3:
-                break
-        labels = np.empty(len(x))
-        for k, group in enumerate(self.groups):
-            for i in group:
-                labels[i] = k
-        return labels, limit
-
-
-def clustered(x: Any) -> Any:
-    return Clusters().run(x)
-
-
-def commonest(x: Any) -> Any:
-    counts = {}
-    for v in x:
-        k = int(v * 3)
-        counts[k] = counts.get(k, 0) + 1
-    most = max(counts, key=counts.get)
-    least = min(counts, key=counts.get), min(counts, key=lambda k: counts[k])
-    return most, least, sorted(counts, key=counts.get, reverse=True)
-
-
 def path_from(x: Any, start: int) -> Any:
     path, j = [], start
     while j < 12 and x[j % 6] > 0.05:
@@ -134,7 +94,7 @@ def labelled(x: Any) -> Any:
 
 @pytest.mark.parametrize(
     "program",
-    [best_of_many, one_or_another, longest, clustered, commonest, labelled],
+    [best_of_many, one_or_another, longest, labelled],
     ids=lambda each: each.__name__,
 )
 def test_lists_of_two_ways_are_pythons(program: Any) -> None:

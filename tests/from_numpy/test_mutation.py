@@ -264,18 +264,6 @@ def grows_in_a_map(x):
     return x * len(found)
 
 
-def takes_a_key_of_the_run(x):
-    found = {0: 1.0, 1: 2.0}
-    return found.pop(int(x[0]), 5.0)
-
-
-def groups_by_a_key_of_the_run(x):
-    found = {}
-    for i in range(len(x)):
-        found.setdefault(int(x[i]), []).append(i)
-    return len(found)
-
-
 def keys_of_the_run(x):
     return len({int(x[0]): 1.0, int(x[1]): 2.0})
 
@@ -299,9 +287,7 @@ def shape_by_iteration(x):
     [
         (text_or_array, "'none' is no array"),
         (grows_by_a_condition, "a dict has 2 or 1 entries"),
-        (takes_a_key_of_the_run, "write if key in d"),
-        (groups_by_a_key_of_the_run, "a list that is an element .* is changed"),
-        (keys_of_the_run, "a dictionary gets a key that is not known"),
+        (keys_of_the_run, "a dictionary whose keys the run decides is not covered"),
         (gets_what_it_is_asked_for, "a defaultdict has 1 or 0 entries"),
         (grows_in_a_map, "'found' is changed in a map"),
         (shape_by_iteration, "'part' is .* if the loop has no iteration"),

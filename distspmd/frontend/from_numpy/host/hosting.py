@@ -39,15 +39,11 @@ class Hosting:
         choice: what the user wants of regions, of :data:`CHOICES`.
         call: the function and the arguments of a call that is being made, if there is one.
         files: what Python runs of the functions of each file.
-        prefers: whether Python runs what the reader knows, too, but does worse.
-        has_preferred: whether there was such a thing.
     """
 
     choice: str
     call: tuple[Callable[..., Any], Mapping[str, Any]] | None = None
     files: dict[str, Hosted] = field(default_factory=dict)
-    prefers: bool = True
-    has_preferred: bool = False
 
     def take(self, refusal: UnsupportedProgram) -> bool:
         """Have Python run what is refused; whether there is something more for it to run."""
@@ -123,15 +119,7 @@ def read_with_regions(read: Callable[[Hosting], SDFG], choice: str) -> SDFG:
     """
     if choice not in CHOICES:
         raise ArgumentError(f"host={choice!r}; it is 'tell', 'allow' or 'refuse'.")
-    hosting = Hosting(choice, _CALLS[-1] if _CALLS else None, prefers=choice != "refuse")
-    try:
-        return _read(read, hosting)
-    except UnsupportedProgram as problem:
-        if not hosting.has_preferred or isinstance(problem, TooMuchWork):
-            raise
-        with contextlib.suppress(UnsupportedProgram):  # then the first message says more
-            return _read(read, Hosting(choice, hosting.call, prefers=False))
-        raise
+    return _read(read, Hosting(choice, _CALLS[-1] if _CALLS else None))
 
 
 def _try_out(hosting: Hosting, needed: NeedsTrial, first: UnsupportedProgram | None) -> None:

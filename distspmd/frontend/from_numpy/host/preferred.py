@@ -1,4 +1,4 @@
-"""What Python runs although the reader knows a way to compile it: Python does it better."""
+"""Containers of the run that are no array work, which Python runs as it is."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ PREFERRED: dict[str, str] = {
     "set": "a set whose elements the run decides",
     "deque": "a deque whose elements the run decides",
     "pop": "a list of the run that loses elements, or gets some before its end",
+    "table": "a list of lists, each of which the run makes longer",
+    "grows": "a list that gets another length while a loop iterates over it",
 }
 """By names: what it is, in words."""
 
@@ -28,18 +30,14 @@ def check_kind(run: Context, kind: type) -> None:
             for_python(run, each.__name__)
 
 
-def for_python(run: Context, construct: str) -> None:
-    """Leave what is being read to Python, unless this reading may not.
+def for_python(run: Context, construct: str) -> NoReturn:
+    """Leave what is being read to Python.
 
     Raises:
-        Refusal: Python runs it.
+        Refusal: Python runs it, but in a parallel map.
     """
-    hosting = run.hosting
-    if hosting is None or not hosting.prefers or run.tracer.map.parallel or run.tracer.map.own:
-        return
-    hosting.has_preferred = True
     refusal = Refusal(run.tracer.message(f"{PREFERRED[construct]} is not covered"))
-    refusal.is_of_python = True
+    refusal.is_of_python = not run.tracer.map.parallel and not run.tracer.map.own
     raise refusal
 
 

@@ -26,6 +26,7 @@ from distspmd.frontend.from_numpy.host.regions import (
     FOUND_IN,
     MISSING,
     RETURNED,
+    TESTED,
     Hosted,
     Region,
     RegionCall,
@@ -336,6 +337,9 @@ class _RegionQuestion(Question):
             return Result(None, is_object=True)
         found = self._annotated(name) or hosted.shown.get((region.key, name))
         found = found or _told(region, name)
+        is_read = name.startswith(TESTED) and (frame.line, name) not in hosted.passed
+        if found is None and self.run.hosting.call is None and not is_read:
+            found = Result(None, is_object=True)  # which is right whatever it is
         if found is None:
             what = "what is returned" if name == RETURNED else region.parts.get(name, name)
             raise NeedsTrial(region.file, region, name, self._untold(name, what))

@@ -138,12 +138,14 @@ class Hosted:
         marks: positions of what it has to run: 1 where a part of the statement may do, else 2.
         kinds: of variables, by the line of the function and their names.
         opaque: variables that are objects of Python, by the line of the function and their names.
+        passed: those that the function only returns, by the line of the function and their names.
         shown: types of results that a run has shown, by the region and the variable.
     """
 
     marks: dict[Position, int] = field(default_factory=dict)
     kinds: dict[int, Kinds] = field(default_factory=dict)
     opaque: set[tuple[int, str]] = field(default_factory=set)
+    passed: set[tuple[int, str]] = field(default_factory=set)
     shown: dict[tuple[tuple[int, ...], str], Any] = field(default_factory=dict)
 
 
@@ -231,7 +233,7 @@ class _Function:
 
     # -- what is taken --------------------------------------------------------------------------
 
-    def _touches(self, node: ast.AST) -> bool:
+    def touches(self, node: ast.AST) -> bool:
         """Whether Python has to run something of a part of the function."""
         passed = returned_names(node)
         for part in ast.walk(node):
@@ -249,7 +251,7 @@ class _Function:
     def _block(self, statements: Sequence[ast.stmt], *, is_body: bool = False) -> list[ast.stmt]:
         found: list[ast.stmt] = []
         for each in statements:
-            found += self._statement(each) if self._touches(each) else [each]
+            found += self._statement(each) if self.touches(each) else [each]
         return self._merged(found, is_body)
 
     def _statement(self, node: ast.stmt) -> list[ast.stmt]:
@@ -271,7 +273,7 @@ class _Function:
     def _with_blocks(self, node: ast.For | ast.Try | ast.With) -> list[ast.stmt]:
         """A statement with blocks, in which Python may have to run something."""
         head = [node.iter] if isinstance(node, ast.For) else getattr(node, "items", [])
-        if any(map(self._touches, head)) or id(node) in self.marked:
+        if any(map(self.touches, head)) or id(node) in self.marked:
             return [_Taken([node])]
         made = copy.copy(node)
         for part in ("body", "orelse", "finalbody"):
@@ -291,15 +293,21 @@ class _Function:
         """A statement with array work that reads objects: Python gives what it has of these."""
         value = getattr(node, "value", None)
         targets = [part for part in ast.iter_child_nodes(node) if part is not value]
-        if value is None or any(map(self._touches, targets)):
+        if value is None or any(map(self.touches, targets)):
             return [_Taken([node])]
         made = copy.copy(node)
         made.value = copy.deepcopy(value)  # type: ignore[attr-defined]
         parts = _Parts(self, returned_names(made))
         made.value = parts.visit(made.value)  # type: ignore[attr-defined]
-        if self._touches(made) or not parts.before:
+        if self.touches(made) or not parts.before or parts.reads:
             return [_Taken([node])]
-        return [_Taken(parts.before), made]
+        passed = returned_names(made)
+        own = {p.id for p in ast.walk(made) if isinstance(p, ast.Name) and id(p) in passed}
+        for each in parts.before:
+            (target,) = each.targets
+            if isinstance(target, ast.Name) and target.id in own:
+                self.hosted.passed.add((self.node.lineno, target.id))
+        return [_Taken([*parts.before]), made]
 
     def named(self, value: ast.expr) -> ast.Assign:
         """A statement that gives a value a name of its own."""
@@ -312,14 +320,14 @@ class _Function:
 
     def is_for_python(self, node: ast.AST) -> bool:
         """Whether a part of a statement reads objects, and has no array work."""
-        return self._touches(node) and not self._works(node)
+        return self.touches(node) and not self._works(node)
 
     def _with_test(self, node: ast.If | ast.While) -> list[ast.stmt]:
         """A branch or loop with array work, whose condition Python may have to decide."""
         made = copy.copy(node)
         made.body, made.orelse = self._block(node.body), self._block(node.orelse)
         is_marked = id(node) in self.marked
-        if not self._touches(node.test) and not is_marked:
+        if not self.touches(node.test) and not is_marked:
             return [made]
         if isinstance(node, ast.While) and node.orelse:
             return [_Taken([node])]
@@ -513,7 +521,9 @@ class _Parts(ast.NodeTransformer):
 
     def __init__(self, function: _Function, passed: Collection[int]) -> None:
         self.function, self.passed = function, passed
-        self.before: list[ast.stmt] = []
+        self.before: list[ast.Assign] = []
+        self.reads = False
+        """Whether an object is called, or read at an index, with what is array work."""
 
     def visit(self, node: ast.AST) -> Any:
         """An expression with names; what Python may compute only at times stays."""
@@ -522,6 +532,8 @@ class _Parts(ast.NodeTransformer):
         if not isinstance(node, ast.expr):
             return self.generic_visit(node)
         if not self.function.is_for_python(node):
+            of = {ast.Call: "func", ast.Subscript: "value"}.get(type(node), "")
+            self.reads |= bool(of) and self.function.touches(getattr(node, of))
             return self.generic_visit(node)
         self.before.append(self.function.named(node))
         name = f"{TESTED}{self.function.tests}"
@@ -558,7 +570,9 @@ def _read_after(statements: Sequence[ast.stmt], taken: set[int]) -> set[str] | N
             found = _read_after(block, taken)
             if found is None:
                 continue
-            if isinstance(each, ast.For | ast.While | ast.Try):  # what is before may come after
+            if isinstance(each, ast.For | ast.While):  # what is before comes after
+                found |= names.exposed([each], set())
+            if isinstance(each, ast.Try):
                 found |= _outside([each], taken, names.loads)
             return found | names.exposed(rest, set())
     return None

@@ -47,7 +47,9 @@ class CallFails(Exception):
 
 
 def is_said(error: Exception) -> bool:
-    """Whether a statement of the user's raises an error, and no library."""
+    """Whether a statement of the user's raises an error, or a key is missing; not a library."""
+    if isinstance(error, KeyError):
+        return True
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

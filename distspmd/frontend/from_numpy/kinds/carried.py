@@ -72,7 +72,7 @@ from distspmd.frontend.from_numpy.kinds.varying import (
     next_varying,
     refuse_shape,
 )
-from distspmd.frontend.from_numpy.lists.run_lists import RunList, RunTable
+from distspmd.frontend.from_numpy.lists.run_lists import RunList
 from distspmd.frontend.from_numpy.reader.bindings import bound_names, is_written_first
 from distspmd.frontend.from_numpy.reader.mutation import (
     Around,
@@ -414,7 +414,7 @@ def _moves(
         for own, value in move_choice(name, place, now, moves):
             _moves(interpreter, name, own, value, moves, loop, value_of(before))
         return
-    if isinstance(place, RunList | RunTable):
+    if isinstance(place, RunList):
         moves.append(list_move(interpreter, place, now))
         return
     if isinstance(place, tuple | list) or has_parts(place):

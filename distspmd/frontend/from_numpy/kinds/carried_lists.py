@@ -22,7 +22,6 @@ from distspmd.frontend.from_numpy.lists.run_lists import (
     Facts,
     Known,
     RunList,
-    RunTable,
     columns_in,
     decided_by_run,
 )
@@ -35,11 +34,6 @@ def is_other_list(interpreter: Context, one: object, other: object) -> bool:
     Raises:
         DecidedByRun: they are lists, and one of them is to be read as such.
     """
-    if isinstance(one, RunTable) and isinstance(other, RunTable):
-        return one.rows == other.rows
-    for table, value in ((one, other), (other, one)):
-        if isinstance(table, RunTable) and isinstance(value, list):
-            decided_by_run(interpreter, value)
     if not all(isinstance(v, RunList | list | deque | set) for v in (one, other)):
         return False
     for value in (one, other):
@@ -54,7 +48,7 @@ def are_run_lists(interpreter: Context, one: object, other: object) -> bool:
     Raises:
         DecidedByRun: the other one is to be read as such.
     """
-    if not isinstance(one, RunList | RunTable) and not isinstance(other, RunList | RunTable):
+    if not isinstance(one, RunList) and not isinstance(other, RunList):
         return False
     return is_other_list(interpreter, one, other)
 
@@ -62,28 +56,16 @@ def are_run_lists(interpreter: Context, one: object, other: object) -> bool:
 def list_move(interpreter: Context, place: Any, now: Any) -> tuple[RunList, Any]:
     """The list of a loop, and the one whose elements it takes over behind an iteration."""
     is_other_list(interpreter, now, place)
-    if isinstance(place, RunTable):
-        if not isinstance(now, RunTable) or now.rows != place.rows:
-            raise CannotRoll("a list of lists has another number of lists in the loop")
-        return place.pool, now.pool
     return place, now
 
 
-def own_list(
-    interpreter: Context, node: ast.For | ast.While, name: str, before: Any
-) -> RunList | RunTable:
+def own_list(interpreter: Context, node: ast.For | ast.While, name: str, before: Any) -> RunList:
     """The list that a name has in all iterations: first with the elements that it had before.
 
     Raises:
         CannotRoll: another name stands for the same list, and could show a change of it.
     """
     tracer = interpreter.tracer
-    if isinstance(before, RunTable):
-        if sum(v is before for frame in tracer.frames for v in frame.variables.values()) > 1:
-            raise CannotRoll(f"{name!r} is another list after an iteration, and has another name")
-        pool = own_list(interpreter, node, name, before.pool)
-        assert isinstance(pool, RunList)
-        return RunTable(before.rows, pool)
     every = [v for frame in tracer.frames for v in frame.variables.values()]
     names = [n for n, value in interpreter.variables.items() if value is before]
     count = sum(v is before for v in every)
@@ -125,11 +107,6 @@ def _is_in(node: ast.AST, name: str) -> bool:
     return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
 
 
-def _is_of(value: object, own: RunList) -> bool:
-    """Whether a value is a list, or the table whose elements it has."""
-    return value is own or (isinstance(value, RunTable) and value.pool is own)
-
-
 def move_lists(
     interpreter: Context, node: ast.For | ast.While, rebound: Sequence[tuple[RunList, RunList]]
 ) -> None:
@@ -141,7 +118,7 @@ def move_lists(
     tracer = interpreter.tracer
     ready = []
     for place, now in rebound:
-        names = [n for n, value in interpreter.variables.items() if _is_of(value, now)]
+        names = [n for n, value in interpreter.variables.items() if value is now]
         staying = [name for name in names if not is_written_first(node, name)]
         if len(staying) > 1:
             raise CannotRoll(f"{' and '.join(staying)} stand for one list after an iteration")

@@ -18,7 +18,6 @@ from distspmd.frontend.from_numpy.lists.run_lists import (
     Facts,
     Known,
     RunList,
-    RunTable,
     columns_in,
     site_of,
 )
@@ -31,7 +30,7 @@ def join_lists(
     values: tuple[Any, Any],
     blocks: Sequence[Block],
     others: Sequence[Mapping[str, Any]],
-) -> RunList | RunTable | None:
+) -> RunList | None:
     """One list for those of two ways; None where they have no common form, or other names.
 
     Args:
@@ -42,9 +41,6 @@ def join_lists(
         others: all variables of each way but this one.
     """
     one, other = values
-    if isinstance(one, RunTable) and isinstance(other, RunTable) and one.rows == other.rows:
-        pools = join_lists(interpreter, name, (one.pool, other.pool), blocks, others)
-        return RunTable(one.rows, pools) if isinstance(pools, RunList) else None
     if type(one) is not RunList or type(other) is not RunList or one.kind is not other.kind:
         return None
     tracer = interpreter.tracer
@@ -72,8 +68,8 @@ def _lists_in(
 ) -> Iterator[RunList]:
     """The lists that variables stand for, also as parts of lists and objects of the program."""
     seen = set() if seen is None else seen
-    if isinstance(value, RunList | RunTable):
-        yield value if isinstance(value, RunList) else value.pool
+    if isinstance(value, RunList):
+        yield value
         return
     if id(value) in seen:
         return

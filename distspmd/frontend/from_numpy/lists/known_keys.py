@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import sympy
+
 from distspmd.frontend.from_numpy.arrays.kinds import has_data
 from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.host.preferred import for_python
-from distspmd.frontend.from_numpy.lists.run_lists import decided_by_run
 from distspmd.frontend.from_numpy.reader.texts import Text
 
 OF_RUN = (
@@ -23,7 +24,11 @@ OF_RUN = (
 )
 
 
-def known_key(run: Context, holder: dict[Any, Any], key: object, does: str = "gets") -> Any:
+MOST_WRITTEN = 64
+"""Iterations of a loop that is written out for the sake of keys, at most."""
+
+
+def known_key(run: Context, holder: dict[Any, Any], key: Any, does: str = "gets") -> Any:
     """A key of a dictionary.
 
     Args:
@@ -33,23 +38,25 @@ def known_key(run: Context, holder: dict[Any, Any], key: object, does: str = "ge
         does: what the dictionary does with the key: it gets it, or is asked for it.
 
     Raises:
-        DecidedByRun: it is not known; the program is read again, with a dictionary of the run.
-        CannotRoll: the same in a loop, which may be written out; or nothing says where the
-            dictionary is made.
+        Refusal: the run decides it: the dictionary is for Python.
+        CannotRoll: it is counted by loops that may be written out.
     """
     if has_data(key) or isinstance(key, Text):
+        if isinstance(key, sympy.Basic) and all(map(_is_short, run.tracer.loops)):
+            raise CannotRoll(OF_RUN.format(does), holder)
         for_python(run, "dict")
-        if not run.tracer.loops:
-            decided_by_run(run, holder)
-        raise CannotRoll(OF_RUN.format(does), holder)
     return key
+
+
+def _is_short(length: Any) -> bool:
+    return isinstance(length, int) and length <= MOST_WRITTEN
 
 
 def check_call(run: Context, holder: dict[Any, Any], method: str, arguments: Sequence[Any]) -> None:
     """Look at what a method of a dictionary is given.
 
     Raises:
-        DecidedByRun, CannotRoll: as of :func:`known_key`.
+        Refusal, CannotRoll: as of :func:`known_key`.
     """
     if not arguments:
         return

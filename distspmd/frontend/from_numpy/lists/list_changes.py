@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 import sympy
 
-from distspmd.expressions.ir import apply
 from distspmd.frontend.from_numpy.arrays import checks, indexing
 from distspmd.frontend.from_numpy.arrays.arithmetic import combine
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.values import (
     Tensor,
     View,
-    index_expression,
-    whole_expression,
 )
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.host.preferred import for_python
@@ -30,20 +27,16 @@ from distspmd.frontend.from_numpy.lists.lists import (
     ListMethod,
     checked_place,
     columns_of,
-    contains,
     element_at,
     element_taken,
     made_of,
     made_of_columns,
-    must_have_order,
-    named_place,
     part_of,
     place_in,
     place_with_room,
 )
 from distspmd.frontend.from_numpy.lists.run_lists import (
     DecidedByRun,
-    Grows,
     RunList,
     columns_in,
     count_of,
@@ -52,15 +45,12 @@ from distspmd.frontend.from_numpy.lists.run_lists import (
     must_be_known,
     note,
     note_form,
-    numbers_of,
     parts_of,
-    site_of,
 )
-from distspmd.frontend.tensor_ir.statements import Block, Branch, Index, loads_of
+from distspmd.frontend.tensor_ir.statements import loads_of
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Whole,
     add,
-    is_at_least,
     subtract,
     symbol,
 )
@@ -90,8 +80,7 @@ def _before_change(run: Context, own: RunList, *, grows: bool = True) -> None:
         )
     aliases.before_change(run, own, moves=grows)
     if grows and own.iterated:
-        told = "a list gets another length while a loop iterates over it"
-        raise Grows(tracer.message(told), own)
+        for_python(run, "grows")
     if grows and isinstance(own.count, int):
         note_growth(tracer, own, 0)
         raise DecidedByRun(own.site)  # the next reading knows it
@@ -99,7 +88,6 @@ def _before_change(run: Context, own: RunList, *, grows: bool = True) -> None:
 
 def write(run: Context, own: RunList, items: object, value: object) -> None:
     """``own[items] = value``."""
-    must_have_order(run, own)
     _before_change(run, own, grows=False)
     value = absence.put(run, value)
     if isinstance(items, slice):
@@ -111,7 +99,6 @@ def write(run: Context, own: RunList, items: object, value: object) -> None:
 
 def augment(run: Context, own: RunList, items: object, op: ast.operator, value: object) -> None:
     """``own[items] op= value``."""
-    must_have_order(run, own)
     _before_change(run, own, grows=False)
     place = place_in(run, own, items)
     old = element_at(run, own, place)
@@ -121,13 +108,6 @@ def augment(run: Context, own: RunList, items: object, op: ast.operator, value: 
     new = run.settled_parts(run.binary(op, old, value))
     note(run.tracer, own, new)
     _put(run, own, place, new)
-
-
-def delete(run: Context, own: RunList, items: object) -> None:
-    """``del own[items]``."""
-    if isinstance(items, slice):
-        run.tracer.refuse("a part of a list whose content the run decides is deleted")
-    pop(run, own, items)
 
 
 @aliases.putting
@@ -188,69 +168,22 @@ def _check_room(run: Context, own: RunList, count: Whole, extra: Whole = 1) -> N
 
 
 @aliases.putting
-def pop(run: Context, own: RunList, place: object = -1) -> Any:
-    """``own.pop(place)``."""
+def pop(run: Context, own: RunList) -> Any:
+    """``own.pop()``, of a heap."""
     tracer = run.tracer
-    if own.kind is set:
-        tracer.refuse("an element of a set is popped, which has no order; use a list")
     _before_change(run, own)
     note_growth(tracer, own, 0)
     must_be_known(tracer, own)
     count = count_of(tracer, own)
-    where = tracer.as_whole(place)
-    index = checked_place(tracer, own, where, count)
-    found = element_taken(run, own, index)
-    if where != -1:
-        _shift(tracer, own, index, 1)
+    found = element_taken(run, own, checked_place(tracer, own, -1, count))
     _set_count(tracer, own, subtract(count, 1))
     return found
-
-
-def _shift(tracer: Tracer, own: RunList, place: Whole, by: int) -> None:
-    """Move the elements from a place on: by 1 to the front, over one; by -1 to the back."""
-    last = subtract(own.room, 1)
-    for column in own.columns:
-
-        def element(index: tuple[Index, ...], column: View = column) -> Any:
-            first, *rest = index
-            moved: Any = sympy.sympify(first) + by if not isinstance(first, int) else first + by
-            moved = sympy.Max(0, sympy.Min(moved, last))
-            there = apply("greater_equal", index_expression(first), whole_expression(place))
-            one, other = column.element((moved, *rest)), column.element((first, *rest))
-            return apply("where", there, one, other)
-
-        tracer.assign(column, Tensor(column.shape, column.dtype, element))
-
-
-@aliases.putting
-def insert(run: Context, own: RunList, place: object, value: object) -> None:
-    """``own.insert(place, value)``."""
-    tracer = run.tracer
-    must_have_order(run, own)
-    _before_change(run, own)
-    value = absence.put(run, value)
-    note(tracer, own, value)
-    note_growth(tracer, own)
-    aliases.give(run, own, value)
-    value = run.settled_parts(value)
-    count = count_of(tracer, own)
-    _check_room(run, own, count)
-    where = tracer.as_whole(place)
-    known = is_at_least(where, 0, tracer.known.bounds)
-    if not known and not isinstance(where, int):
-        tracer.refuse("an element is inserted at a place of the run, which may be negative")
-    at_end = sympy.Min(where, count) if known else sympy.Max(0, add(count, where))
-    index = named_place(tracer, own, at_end)
-    _shift(tracer, own, index, -1)
-    _put(run, own, index, value)
-    _set_count(tracer, own, add(count, 1))
 
 
 @aliases.putting
 def extend(run: Context, own: RunList, values: object) -> None:
     """``own.extend(values)``."""
     tracer = run.tracer
-    must_have_order(run, own)
     if isinstance(values, list | tuple | deque | range) and len(values) <= 64:
         for value in list(values):
             append(run, own, value)
@@ -277,33 +210,7 @@ def extend(run: Context, own: RunList, values: object) -> None:
     _set_count(tracer, own, add(count, length))
 
 
-def add_to_set(run: Context, own: RunList, value: object) -> None:
-    """``own.add(value)`` of a set."""
-    tracer = run.tracer
-    if own.kind is not set:
-        tracer.refuse("AttributeError: 'list' object has no attribute 'add'")
-    _before_change(run, own)
-    value = absence.put(run, value)
-    note(tracer, own, value)
-    value = run.settled_parts(value)
-    if not _has_form(tracer, own, value):
-        note_growth(tracer, own)
-        return
-    there = contains(run, own, value)
-    condition = tracer.condition(tracer.tensor(there))
-    then = Block()
-    with tracer.within(then):
-        append(run, own, value)
-    tracer.add(Branch(f"(not {condition})", then, Block()))
-
-
-def _remove(run: Context, own: RunList, value: object) -> None:
-    """``own.remove(value)``."""
-    place = _index(run, own, value)
-    pop(run, own, place)
-
-
-def _index(run: Context, own: RunList, value: object) -> Any:
+def _index(run: Context, own: RunList, value: Any) -> Any:
     """``own.index(value)``."""
     tracer = run.tracer
     if not isinstance(own.form, Leaf) or own.form.shape:
@@ -354,7 +261,6 @@ def _copy(run: Context, own: RunList) -> RunList:
 def reorder(run: Context, own: RunList, order: Callable[[View], Any]) -> None:
     """Give the elements another order, in place."""
     tracer = run.tracer
-    must_have_order(run, own)
     _before_change(run, own, grows=False)
     aliases.before_change(run, own, moves=True)
     for column in columns_of(tracer, own):
@@ -389,45 +295,9 @@ def take_over(run: Context, own: RunList, columns: Sequence[Tensor]) -> None:
     _set_count(tracer, own, count)
 
 
-def replace_elements(
-    run: Context, own: RunList, form: Leaf, columns: Sequence[Tensor], more: Whole
-) -> None:
-    """Give a list or set other elements, by at most so many more than before."""
-    tracer = run.tracer
-    _before_change(run, own)
-    note_form(tracer, own, form)
-    note_growth(tracer, own, more)
-    take_over(run, own, [tracer.stored_anew(c, "elements") for c in columns])
-
-
-def as_set(run: Context, values: Any) -> RunList:
-    """A set of values that are known at run time only."""
-    tracer = run.tracer
-    site = site_of(tracer, tracer.node)
-    if not isinstance(values, RunList):
-        return made_of(run, site, set, values)
-    column = numbers_of(run, values, "a set of tuples of the run; use an array of truth values")
-    form = Leaf(column.dtype, getattr(values.form, "weak", None))
-    return made_of_columns(run, set, form, [run.call(np.unique, [column], {})], site)
-
-
-def _update(run: Context, own: RunList, *more: Any) -> None:
-    """``own.update(*more)`` of a set."""
-    for values in more:
-        for value in list(values):
-            add_to_set(run, own, value)
-
-
 METHODS: dict[str, Callable[..., Any]] = {
     "append": append,
-    "pop": pop,
-    "popleft": lambda run, own: pop(run, own, 0),
-    "appendleft": lambda run, own, value: insert(run, own, 0, value),
-    "insert": insert,
     "extend": extend,
-    "add": add_to_set,
-    "update": _update,
-    "remove": _remove,
     "index": _index,
     "count": _count,
     "clear": _clear,
@@ -450,15 +320,14 @@ def call(run: Context, method: ListMethod, arguments: Sequence[Any], keywords: A
     Raises:
         Refusal: it is not covered.
     """
+    if method.name in ("pop", "insert", "remove"):
+        if run.tracer.frames[-1].called_at is None:
+            for_python(run, "pop")
+        return pop(run, method.owner, *arguments)  # by a function of the library, of a heap
     handler = METHODS.get(method.name)
-    if method.name in ("pop", "popleft", "appendleft", "insert", "remove"):
-        for_python(run, "pop")
-    if handler is None or (method.owner.kind is set and method.name not in _OF_SETS):
+    if handler is None:
         run.tracer.refuse(
             f"the method {method.name!r} of a {method.owner.kind.__name__} whose content the run "
             "decides is not covered"
         )
     return handler(run, method.owner, *arguments, **keywords)
-
-
-_OF_SETS = frozenset(["add", "update", "clear", "copy", "pop"])

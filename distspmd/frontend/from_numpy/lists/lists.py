@@ -25,7 +25,7 @@ from distspmd.frontend.from_numpy.arrays.transcript import (
 )
 from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View, number
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.host.preferred import check_kind
+from distspmd.frontend.from_numpy.host.preferred import check_kind, for_python
 from distspmd.frontend.from_numpy.kinds.variables import Saved
 from distspmd.frontend.from_numpy.lists import aliases
 from distspmd.frontend.from_numpy.lists.list_forms import (
@@ -41,7 +41,6 @@ from distspmd.frontend.from_numpy.lists.list_forms import (
 )
 from distspmd.frontend.from_numpy.lists.run_lists import (
     Facts,
-    RunDict,
     RunList,
     UnknownElement,
     as_tensor,
@@ -50,7 +49,6 @@ from distspmd.frontend.from_numpy.lists.run_lists import (
     must_be_known,
     note,
     parts_of,
-    sequence,
     site_of,
     view_of_column,
 )
@@ -66,8 +64,6 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
 )
 from distspmd.runtime.calls.form import rebuilt
 
-KINDS = (list, deque, set, dict, defaultdict, Counter)
-
 
 @dataclass(frozen=True)
 class ListMethod:
@@ -81,6 +77,7 @@ class ListMethod:
 
 _MAKING = (ast.List, ast.ListComp, ast.BinOp, ast.Call, ast.Set, ast.SetComp, ast.Subscript)
 _MAKING_DICTS = (ast.Dict, ast.DictComp, ast.Call)
+KINDS = (list, deque, set, dict, defaultdict, Counter)
 
 
 def born(run: Context, node: ast.expr, found: Any) -> Any:
@@ -97,21 +94,18 @@ def born(run: Context, node: ast.expr, found: Any) -> Any:
         return found
     site = site_of(tracer, node)
     if site in tracer.lists.known_lists and not _is_seen(tracer, found):
-        from distspmd.frontend.from_numpy.lists import tables_of_lists
-
-        table = tables_of_lists.made_of(run, site, found) if type(found) is list else None
-        if table is not None:
-            return table
-        values = list(found.items()) if isinstance(found, dict) else list(found)
-        made = made_of(run, site, type(found), values)
-        if isinstance(made, RunDict):
-            made.default = getattr(found, "default_factory", None)
-        return made
+        if found and all(isinstance(v, list | RunList) and _is_empty(v) for v in found):
+            for_python(run, "table")
+        return made_of(run, site, type(found), list(found))
     tracer.lists.born[id(found)] = found, site
     return found
 
 
-def _is_seen(tracer: Tracer, found: object) -> bool:
+def _is_empty(value: list[Any] | RunList) -> bool:
+    return value.first_count == 0 if isinstance(value, RunList) else not value
+
+
+def _is_seen(tracer: Tracer, found: Any) -> bool:
     """Whether a variable stands for a list already."""
     every = [v for frame in tracer.frames for v in frame.variables.values()]
     return any(v is found for v in every)
@@ -121,13 +115,6 @@ def _is_seen(tracer: Tracer, found: object) -> bool:
 def made_of(run: Context, site: object, kind: type, values: Sequence[Any]) -> RunList:
     """A list of elements that are known one by one."""
     tracer = run.tracer
-    if kind is set:
-        from distspmd.frontend.from_numpy.lists import list_changes
-
-        own = empty(run, site, kind, 0)
-        for value in values:
-            list_changes.add_to_set(run, own, value)
-        return own
     own = empty(run, site, kind, len(values))
     for value in values:
         note(tracer, own, value)
@@ -197,12 +184,11 @@ def empty(run: Context, site: Any, kind: type, count: Length, form: Any = None) 
         shape = (room, *leaf.shape)
         stored = tracer.stored_anew(Tensor(shape, leaf.dtype, lambda _, z=zero: z), name)  # type: ignore[misc]
         columns.append(stored)
-    is_fixed = not facts.grows and isinstance(count, int) and kind is not set
+    is_fixed = not facts.grows and isinstance(count, int)
     length: Any = count
     if not is_fixed:
         length = stored_count(tracer, count, f"{name}_length")
-    make = RunDict if issubclass(kind, dict) else RunList
-    own = make(
+    own = RunList(
         kind,
         form,
         columns,
@@ -364,24 +350,12 @@ def rows_in(own: RunList) -> Callable[[Rows, list[Any]], RunList]:
 
 def read(run: Context, own: RunList, items: object) -> Any:
     """``own[items]``."""
-    must_have_order(run, own)
     must_be_known(run.tracer, own)
     if isinstance(items, slice):
-        if own.kind is deque:
-            run.tracer.refuse("TypeError: sequence index must be integer, not 'slice'")
         return _slice(run, own, items)
     if isinstance(items, tuple):
         run.tracer.refuse("TypeError: list indices must be integers or slices, not tuple")
     return element_at(run, own, place_in(run, own, items))
-
-
-def must_have_order(run: Context, own: RunList) -> None:
-    """Refuse an index, or a loop, of a set."""
-    if own.kind is set:
-        run.tracer.refuse(NO_ORDER)
-
-
-NO_ORDER = "a set has no order, and no elements by index"
 
 
 def _slice(run: Context, own: RunList, items: slice) -> RunList:
@@ -398,10 +372,7 @@ def columns_of(tracer: Tracer, own: RunList) -> list[View]:
 def values_of(run: Context, own: RunList) -> tuple[Length, Callable[[Whole], Any]]:
     """How many elements are iterated over, and the element at an index."""
     must_be_known(run.tracer, own)
-    own = sequence(own)
-    from distspmd.frontend.from_numpy.lists.run_sets import in_order
-
-    columns = [in_order(run, own)] if own.kind is set else columns_of(run.tracer, own)
+    columns = columns_of(run.tracer, own)
 
     def value(index: Whole) -> Any:
         return element_of(own.form, _values_at(run, own, columns, index), rows_in(own))
@@ -411,7 +382,7 @@ def values_of(run: Context, own: RunList) -> tuple[Length, Callable[[Whole], Any
 
 def contains(run: Context, own: RunList, value: object) -> Any:
     """``value in own``."""
-    found = equal_to(run, sequence(own), value)
+    found = equal_to(run, own, value)
     if found is None:
         return False
     there = run.call(np.any, [found], {})
@@ -447,8 +418,6 @@ def _fits(form: Any, value: Any) -> bool:
 
 def copied(run: Context, own: RunList) -> RunList:
     """A list of the elements of another one."""
-    must_have_order(run, own)
-    own = sequence(own)
     return made_of_columns(run, list, own.form, columns_of(run.tracer, own))
 
 
@@ -460,7 +429,6 @@ def of_array(run: Context, kind: type, values: Tensor, weak: type | None = None)
 
 def total(run: Context, own: RunList) -> Any:
     """``sum(own)``."""
-    own = sequence(own)
     if not isinstance(own.form, Leaf) or own.form.texts:
         kind = "str" if isinstance(own.form, Leaf) else "tuple"
         run.tracer.refuse(f"TypeError: unsupported operand type(s) for +: 'int' and '{kind}'")

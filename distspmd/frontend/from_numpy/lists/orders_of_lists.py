@@ -18,37 +18,22 @@ from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.lists import list_changes, lists
 from distspmd.frontend.from_numpy.lists.list_forms import leaves
-from distspmd.frontend.from_numpy.lists.run_lists import RunDict, RunList, must_be_known, site_of
+from distspmd.frontend.from_numpy.lists.run_lists import RunList, must_be_known, site_of
 from distspmd.frontend.tensor_ir.whole_numbers import subtract
 
 _BACK = slice(None, None, -1)
 
 
-def _keys(run: Context, own: RunList, key: Any, copied: RunList | None = None) -> RunList:
+def _keys(run: Context, own: RunList, key: Any) -> RunList:
     """What elements are compared by."""
     if key is None:
         must_be_known(run.tracer, own)
         return own
-    if _is_look_up(copied or own, key):
-        values: RunList = key.owner.values()  # of its own keys, none of which is missing
-        return values
     found = run.run_function(iteration.mapped, {"called": key, "values": own})
     if not isinstance(found, RunList):
         found = as_list(run, found, "keys")
     must_be_known(run.tracer, found)
     return found
-
-
-def _is_look_up(own: RunList, key: Any) -> bool:
-    """Whether keys of a dictionary are compared by what it has for them."""
-    owner = getattr(key, "owner", None)
-    return (
-        isinstance(owner, RunDict)
-        and key.name in ("get", "__getitem__")
-        and own.columns is not None
-        and bool(own.columns)
-        and own.columns[0] is owner.columns[0]
-    )
 
 
 def as_list(run: Context, values: Sequence[Any], what: str = "values") -> RunList:
@@ -104,17 +89,14 @@ def sort(
     run: Context,
     own: RunList,
     *,
-    key: object = None,
-    reverse: object = False,
-    copied: RunList | None = None,
+    key: Any = None,
+    reverse: Any = False,
 ) -> None:
-    """``own.sort(key=key, reverse=reverse)``; the list may be a copy of keys of a dictionary."""
+    """``own.sort(key=key, reverse=reverse)``."""
     known = run.truth(reverse)
     if known is None:
         run.tracer.refuse("whether a list is sorted in reverse is known at run time only; write if")
-    places = run.tracer.stored_anew(
-        _order(run, _keys(run, own, key, copied), reverse=known), "order"
-    )
+    places = run.tracer.stored_anew(_order(run, _keys(run, own, key), reverse=known), "order")
     list_changes.reorder(run, own, lambda column: run.call(np.take, [column, places, 0], {}))
 
 

@@ -13,7 +13,7 @@ begins with; it is settled when nothing new is found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,7 +22,6 @@ import numpy as np
 from distspmd.expressions.ir import apply, cast
 from distspmd.frontend.from_numpy.arrays.run_types import number_of_type, typed
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
-from distspmd.frontend.from_numpy.arrays.transcript import Refusal
 from distspmd.frontend.from_numpy.arrays.values import (
     INT64,
     MIXED,
@@ -127,7 +126,7 @@ def must_be_known(tracer: Tracer, own: RunList) -> None:
 
 @dataclass(eq=False)
 class RunList(OfRun):
-    """A list, a deque or a set whose content the run decides.
+    """A list whose content the run decides.
 
     Attributes:
         kind: the type of Python that it is.
@@ -175,96 +174,6 @@ class RunList(OfRun):
     def as_tensor(self, tracer: Tracer) -> Tensor:
         """It as an array, as ``np.array`` makes it."""
         return as_tensor(tracer, self)
-
-
-@dataclass(eq=False)
-class RunTable:
-    """Lists whose number is known, and whose elements the run decides.
-
-    Attributes:
-        rows: how many lists there are.
-        pool: the elements of all, each with the number of its list.
-    """
-
-    rows: int
-    pool: RunList
-
-
-@dataclass(eq=False)
-class RunDict(RunList):
-    """A dictionary whose keys the run decides: its elements are pairs, in order.
-
-    Attributes:
-        default: makes the value of an entry that is missing; None where that is an error.
-    """
-
-    default: Callable[[], Any] | None = None
-
-    def keys(self) -> RunList:
-        """The keys, with the dictionary's own columns."""
-        return self._part(0)
-
-    def values(self) -> RunList:
-        """The values."""
-        return self._part(1)
-
-    def items(self) -> RunList:
-        """The pairs."""
-        return _entries(self, self.form, self.columns)
-
-    def _part(self, which: int) -> RunList:
-        if not isinstance(self.form, Row):
-            return self  # nothing is known of it yet
-        widths = [len(leaves(part)) for part in self.form.parts]
-        first = 0 if which == 0 else widths[0]
-        columns = self.columns[first : first + widths[which]]
-        return _entries(self, self.form.parts[which], columns)
-
-
-@dataclass(eq=False)
-class Entries(RunList):
-    """Keys, values or pairs of a dictionary.
-
-    Attributes:
-        of: the dictionary.
-    """
-
-    of: RunDict | None = None
-
-
-def _entries(own: RunDict, form: Form, columns: list[View]) -> Entries:
-    """A part of a dictionary as a list that is not changed by itself."""
-    return Entries(
-        list,
-        form,
-        columns,
-        own.count,
-        own.room,
-        own.is_bounded,
-        own.site,
-        own.number,
-        own.depth,
-        own.first_count,
-        is_copy=True,
-        of=own,
-    )
-
-
-def sequence(own: RunList) -> RunList:
-    """What a list is iterated over, or searched, by: of a dictionary its keys."""
-    return own.keys() if isinstance(own, RunDict) else own
-
-
-class Grows(Refusal):
-    """A list gets another length while a loop iterates over it.
-
-    Attributes:
-        own: the list.
-    """
-
-    def __init__(self, message: str, own: RunList) -> None:
-        super().__init__(message)
-        self.own = own
 
 
 # -- forms ----------------------------------------------------------------------------------------
@@ -401,7 +310,7 @@ def view_of_column(column: View, count: Length) -> View:
 
 
 def numbers_of(run: Context, own: RunList, what: str) -> View:
-    """The numbers that a list or set has, all of one type; ``what`` is told of others."""
+    """The numbers that a list has, all of one type; ``what`` is told of others."""
     tracer: Tracer = run.tracer
     if not isinstance(own.form, Leaf) or own.form.shape or own.form.texts:
         tracer.refuse(what)
@@ -412,10 +321,6 @@ def numbers_of(run: Context, own: RunList, what: str) -> View:
 
 def as_tensor(tracer: Tracer, own: RunList) -> Tensor:
     """A list as an array, as ``np.array`` makes it."""
-    if own.kind is set:
-        tracer.refuse("a set whose content the run decides has no order; use np.unique")
-    if isinstance(own, RunDict):
-        tracer.refuse("a dictionary is no array; write np.array(list(d.values()))")
     count = count_of(tracer, own)
     views = [view_of_column(column, count) for column in own.columns]
     form = own.form

@@ -16,8 +16,8 @@ from distspmd.frontend.from_numpy.arrays.run_types import choose_type
 from distspmd.frontend.from_numpy.arrays.values import Tensor
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import iteration
-from distspmd.frontend.from_numpy.lists import lists, orders_of_lists
-from distspmd.frontend.from_numpy.lists.run_lists import RunDict, RunList, sequence
+from distspmd.frontend.from_numpy.lists import orders_of_lists
+from distspmd.frontend.from_numpy.lists.run_lists import RunList
 from distspmd.frontend.from_numpy.numpy.python import as_list
 from distspmd.frontend.from_numpy.numpy.registry import function
 from distspmd.frontend.from_numpy.reader import generators, texts
@@ -40,15 +40,12 @@ def _sorted(run: Context, values: Any, *, key: Any = None, reverse: Any = False)
         if any(map(is_own, every)):
             run.tracer.refuse("sorted(...) of objects by what is known at run time only")
         found = orders_of_lists.as_list(run, every)
-    copied = sequence(values) if isinstance(values, RunDict) else None
-    orders_of_lists.sort(run, found, key=key, reverse=reverse, copied=copied)
+    orders_of_lists.sort(run, found, key=key, reverse=reverse)
     return found
 
 
 def _of_run(run: Context, values: object) -> Any:
     """A new list of as many values as the run decides; None for others."""
-    if isinstance(values, RunList) and values.kind is set:
-        return lists.made_of_columns(run, list, values.form, lists.columns_of(run.tracer, values))
     if isinstance(values, SymbolicRange) and not isinstance(values.length, int):
         return run.run_function(iteration.mapped, {"called": int, "values": values})
     return as_list(run, values)
@@ -67,7 +64,7 @@ def _extreme(
         (over,) = values
         if key is None and default is _NONE and isinstance(over, Tensor):
             return run.call(getattr(np, name), [over], {})
-        found = sequence(over) if isinstance(over, RunList) else _of_run(run, over)
+        found = over if isinstance(over, RunList) else _of_run(run, over)
         if found is not None:
             if default is not _NONE:
                 called = {"called": getattr(builtins, name), "values": found, "key": key}

@@ -19,9 +19,10 @@ from distspmd.frontend.from_numpy.arrays.failures import checked_result, checked
 from distspmd.frontend.from_numpy.arrays.run_types import is_of_types, without_mixture
 from distspmd.frontend.from_numpy.arrays.values import Tensor
 from distspmd.frontend.from_numpy.context import Context
+from distspmd.frontend.from_numpy.host.preferred import for_python
 from distspmd.frontend.from_numpy.library import iteration
-from distspmd.frontend.from_numpy.lists import list_changes, lists
-from distspmd.frontend.from_numpy.lists.run_lists import RunList, RunTable
+from distspmd.frontend.from_numpy.lists import lists
+from distspmd.frontend.from_numpy.lists.run_lists import RunList
 from distspmd.frontend.from_numpy.numpy.registry import function
 from distspmd.frontend.from_numpy.reader import texts
 from distspmd.frontend.from_numpy.reader.frames import Closure
@@ -59,8 +60,6 @@ def _len(run: Context, value: Any) -> Any:
         return value.length
     if is_own(value) and not isinstance(value, tuple | list | dict):
         return _length_of_object(run, value)
-    if isinstance(value, RunTable):
-        return value.rows
     if isinstance(value, RunList):
         return lists.length_of(run, value)
     if isinstance(value, Text):
@@ -156,25 +155,20 @@ def _tuple(run: Context, values: object = ()) -> Any:
 
 
 @function(builtins.set)
-def _set(run: Context, values: object = ()) -> Any:
-    made = as_list(run, values)
-    if made is None:
-        found = list(static_values(run, values))
-        if not any(isinstance(v, Tensor | sympy.Basic) for v in found):
-            return set(found)
-        made = found
-    return list_changes.as_set(run, made)
+def _set(run: Context, values: Any = ()) -> Any:
+    if as_list(run, values) is not None:
+        for_python(run, "set")
+    found = list(static_values(run, values))
+    if any(isinstance(v, Tensor | sympy.Basic) for v in found):
+        for_python(run, "set")
+    return set(found)
 
 
 @function(collections.deque)
 def _deque(run: Context, values: Any = (), maxlen: Any = None) -> Any:
-    made = as_list(run, values)
-    if made is None:
-        return collections.deque(static_values(run, values), maxlen)
-    if maxlen is not None:
-        run.tracer.refuse("a deque with maxlen= whose content the run decides")
-    made.kind = collections.deque
-    return made
+    if as_list(run, values) is not None:
+        for_python(run, "deque")
+    return collections.deque(static_values(run, values), maxlen)
 
 
 @function(builtins.abs)

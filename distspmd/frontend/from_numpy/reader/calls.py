@@ -32,8 +32,9 @@ from distspmd.frontend.from_numpy.arrays.values import Tensor, View
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.host.clocks import check_repeatable
 from distspmd.frontend.from_numpy.host.otherwise import handled_or_asked, is_asked, is_read
+from distspmd.frontend.from_numpy.host.preferred import for_python
 from distspmd.frontend.from_numpy.library import is_of_library
-from distspmd.frontend.from_numpy.lists import lists, run_dicts, tables_of_lists
+from distspmd.frontend.from_numpy.lists import list_changes, lists
 from distspmd.frontend.from_numpy.lists.argument_forms import (
     METHODS_OF_CHOICES,
     OF_CHOICES,
@@ -42,7 +43,6 @@ from distspmd.frontend.from_numpy.lists.argument_forms import (
 from distspmd.frontend.from_numpy.lists.known_keys import check_call
 from distspmd.frontend.from_numpy.lists.lists import ListMethod
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, decided_by_run
-from distspmd.frontend.from_numpy.lists.tables_of_lists import RowMethod
 from distspmd.frontend.from_numpy.numpy.registry import ALWAYS, OTHERWISE, by_name
 from distspmd.frontend.from_numpy.reader import generators, objects, operators, texts
 from distspmd.frontend.from_numpy.reader.bindings import without_locals
@@ -134,7 +134,7 @@ def call(
         Refusal: a function that is not covered.
     """
     tracer = run.tracer
-    if isinstance(function, RowMethod | ListMethod | Method):
+    if isinstance(function, ListMethod | Method):
         return _bound_method(run, function, arguments, keywords)
     try:
         handler = run.functions.get(function)
@@ -203,15 +203,13 @@ def _of_user(
 
 def _bound_method(
     run: Context,
-    function: RowMethod | ListMethod | Method,
+    function: ListMethod | Method,
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
 ) -> Any:
     """What a method of an array, or of a list whose content the run decides, gives."""
-    if isinstance(function, RowMethod):
-        return tables_of_lists.call(run, function, arguments)
     if isinstance(function, ListMethod):
-        return run_dicts.call(run, function, arguments, keywords)
+        return list_changes.call(run, function, arguments, keywords)
     return _method(run, function, arguments, keywords)
 
 
@@ -331,16 +329,14 @@ def _of_container(
     """What a method of a list, dictionary, set or deque of Python gives."""
     owner = function.__self__
     if has_data(arguments) and isinstance(owner, set):
-        decided_by_run(run, owner)
-        raise CannotRoll("a set of values that are not known before the run")
+        for_python(run, "set")
     if isinstance(owner, dict):
         check_call(run, owner, function.__name__, arguments)
     compares = function.__name__ in ("count", "index", "remove") and isinstance(owner, list | deque)
     if compares and len(arguments) == 1 and has_data((arguments, list(owner))):
         if function.__name__ != "remove":
             return operators.looked_for(run, function.__name__, list(owner), arguments[0])
-        decided_by_run(run, owner)
-        run.tracer.refuse("list.remove where the run decides which element it is; use a mask")
+        for_python(run, "pop")
     if isinstance(owner, list) and function.__name__ == "sort":
         return _sort(run, owner, keywords)
     if function.__name__ == "extend" and len(arguments) == 1 and isinstance(arguments[0], Tensor):

@@ -11,8 +11,9 @@ from distspmd.frontend.from_numpy.arrays.kinds import has_data
 from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View
 from distspmd.frontend.from_numpy.context import Context
+from distspmd.frontend.from_numpy.host.preferred import for_python
 from distspmd.frontend.from_numpy.kinds.variables import Saved
-from distspmd.frontend.from_numpy.lists import list_changes, lists
+from distspmd.frontend.from_numpy.lists import lists
 from distspmd.frontend.from_numpy.lists.known_keys import OF_RUN
 from distspmd.frontend.from_numpy.lists.run_lists import DecidedByRun, site_of
 from distspmd.frontend.from_numpy.reader import operators
@@ -44,7 +45,9 @@ def _values(run: Context, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -
                     value = run.tracer.settled(value) if run.tracer.map.straight is None else value
                 found.append(value)
         if isinstance(node, ast.SetComp):
-            found = list_changes.as_set(run, found) if has_data(found) else set(found)
+            if has_data(found):
+                for_python(run, "set")
+            found = set(found)
     except _OfRun as why:
         is_list = isinstance(why, _OfGenerator) and not isinstance(node, ast.SetComp)
         if site not in run.tracer.lists.known_lists and not is_list:

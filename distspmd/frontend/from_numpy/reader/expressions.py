@@ -24,6 +24,7 @@ from distspmd.frontend.from_numpy.arrays.subscripts import has_ellipsis
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View
 from distspmd.frontend.from_numpy.context import Context
+from distspmd.frontend.from_numpy.host.preferred import for_python
 from distspmd.frontend.from_numpy.kinds import known_functions, known_values
 from distspmd.frontend.from_numpy.kinds.absence import (
     bound,
@@ -40,9 +41,9 @@ from distspmd.frontend.from_numpy.kinds.absence import (
 )
 from distspmd.frontend.from_numpy.kinds.carried_places import is_carried
 from distspmd.frontend.from_numpy.kinds.variables import OneOf, Undecided
-from distspmd.frontend.from_numpy.lists import list_changes, run_dicts, tables_of_lists
+from distspmd.frontend.from_numpy.lists import list_changes, lists
 from distspmd.frontend.from_numpy.lists.known_keys import known_key
-from distspmd.frontend.from_numpy.lists.run_lists import RunList, RunTable, UnknownElement
+from distspmd.frontend.from_numpy.lists.run_lists import RunList, UnknownElement
 from distspmd.frontend.from_numpy.reader import (
     generators,
     objects,
@@ -375,10 +376,6 @@ def _is_users(run: Context, function: object) -> bool:
 
 @expression(ast.Attribute)
 def _attribute_node(run: Context, node: ast.Attribute) -> Any:
-    if isinstance(node.value, ast.Subscript) and node.attr in tables_of_lists.CHANGING:
-        base = run.value(node.value.value)
-        if isinstance(base, RunTable):
-            return tables_of_lists.RowMethod(base, run.subscript(node.value.slice), node.attr)
     try:
         base = run.present(node.value)
     except known_functions.ReadsEntry as entry:
@@ -396,10 +393,8 @@ def _subscript_node(run: Context, node: ast.Subscript) -> Any:
 def part_of(run: Context, base: Any, items: Any) -> Any:
     """``base[items]``."""
     tracer = run.tracer
-    if isinstance(base, RunTable):
-        return tables_of_lists.read(run, base, items)
     if isinstance(base, RunList):
-        return run_dicts.read(run, base, items)
+        return lists.read(run, base, items)
     if isinstance(base, Tensor):
         return _of_tensor(tracer, base, items)
     if has_data(items) and isinstance(base, list) and any(_is_list(v) for v in base):
@@ -467,7 +462,7 @@ def _dict(run: Context, node: ast.Dict) -> Any:
 def _set(run: Context, node: ast.Set) -> Any:
     values = [run.value(e) for e in node.elts]
     if has_data(values):
-        return list_changes.as_set(run, values)
+        for_python(run, "set")
     return set(values)
 
 

@@ -32,12 +32,11 @@ from distspmd.frontend.from_numpy.kinds.first_arrays import WrittenElsewhere
 from distspmd.frontend.from_numpy.kinds.turns import END, Turns, of_known, turns_of
 from distspmd.frontend.from_numpy.kinds.variables import OneOf, Saved
 from distspmd.frontend.from_numpy.lists.list_rooms import loop_length
-from distspmd.frontend.from_numpy.lists.run_lists import decided_by_run
-from distspmd.frontend.from_numpy.reader import generators, growing
+from distspmd.frontend.from_numpy.lists.run_lists import RunList, decided_by_run
+from distspmd.frontend.from_numpy.reader import generators
 from distspmd.frontend.from_numpy.reader.branches import branch
 from distspmd.frontend.from_numpy.reader.continuing import continued
 from distspmd.frontend.from_numpy.reader.generators import Generator
-from distspmd.frontend.from_numpy.reader.growing import lists_in
 from distspmd.frontend.from_numpy.reader.jumps import StoppedFor
 from distspmd.frontend.from_numpy.reader.ranges import (
     Enumerated,
@@ -92,17 +91,26 @@ def for_loop(interpreter: Context, node: StoppedFor) -> None:
         over = generators.of_expression(interpreter, node.iter)
     else:
         over = iterated(interpreter, interpreter.value(node.iter))
-    iterated_lists = lists_in(over)
+    iterated_lists = _lists_in(over)
     for each in iterated_lists:
         each.iterated += 1
     try:
-        growing.read(interpreter, node, over, _iterate)
+        _iterate(interpreter, node, over)
     finally:
         for each in iterated_lists:
             each.iterated -= 1
 
 
-def _iterate(interpreter: Context, node: StoppedFor, over: object) -> None:
+def _lists_in(over: Any) -> list[RunList]:
+    """The lists that something iterates over."""
+    if isinstance(over, Enumerated):
+        return _lists_in(over.values)
+    if isinstance(over, Zipped):
+        return [own for values in over.values for own in _lists_in(values)]
+    return [over] if isinstance(over, RunList) else []
+
+
+def _iterate(interpreter: Context, node: StoppedFor, over: Any) -> None:
     tracer = interpreter.tracer
     tracer.node = node
     if isinstance(over, Enumerated):

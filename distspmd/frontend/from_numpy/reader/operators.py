@@ -21,7 +21,7 @@ from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import Refusal
 from distspmd.frontend.from_numpy.arrays.values import Tensor, number
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.lists import list_changes, lists, run_sets
+from distspmd.frontend.from_numpy.lists import list_changes, lists
 from distspmd.frontend.from_numpy.lists.known_keys import known_key
 from distspmd.frontend.from_numpy.lists.list_forms import Leaf
 from distspmd.frontend.from_numpy.lists.run_lists import RunList
@@ -181,8 +181,6 @@ def _end_at_zero(run: Context, divisor: Whole) -> None:
 
 def _of_lists(run: Context, op: ast.operator, left: object, right: object) -> Any:
     """An operator of a list whose content the run decides, and of something else."""
-    if run_sets.is_of_sets(op, left, right):
-        return run_sets.combined(run, op, left, right)
     both = all(isinstance(v, RunList | list) for v in (left, right))
     if both and isinstance(op, ast.Add):
         return list_changes.joined(run, left, right)

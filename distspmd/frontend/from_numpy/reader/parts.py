@@ -17,7 +17,7 @@ from distspmd.frontend.from_numpy.arrays.kinds import has_data, is_array
 from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll
 from distspmd.frontend.from_numpy.arrays.values import Tensor
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.lists import run_dicts
+from distspmd.frontend.from_numpy.lists import list_changes
 from distspmd.frontend.from_numpy.lists.known_keys import known_key
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, decided_by_run
 from distspmd.frontend.from_numpy.reader import objects, python_errors
@@ -32,7 +32,7 @@ def bind_part(run: Context, target: ast.Subscript, value: object) -> None:
     base = run.writable(target.value)
     items = run.subscript(target.slice)
     if isinstance(base, RunList):
-        run_dicts.write(run, base, items, value)
+        list_changes.write(run, base, items, value)
         return
     if objects.is_own(base) and not isinstance(base, list | dict):
         found = objects.special(run, base, "setitem", items, value)

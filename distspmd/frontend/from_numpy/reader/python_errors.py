@@ -13,7 +13,7 @@ import sympy
 
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.lists.run_lists import RunList, RunTable
+from distspmd.frontend.from_numpy.lists.run_lists import RunList
 from distspmd.frontend.from_numpy.reader.objects import class_of, is_own_class
 
 _IMMUTABLE = (bool, int, float, complex, str, bytes, tuple, range, set, frozenset, type(None))
@@ -30,8 +30,8 @@ def stand_in(value: object) -> Any:
         return np.zeros((1,) * value.ndim, value.dtype) if is_array else value.python_class(0)
     if isinstance(value, sympy.Basic):
         return False if value.is_Boolean else 0
-    if isinstance(value, RunList | RunTable):
-        return value.kind() if isinstance(value, RunList) else []
+    if isinstance(value, RunList):
+        return []
     if isinstance(value, type) or not is_own_class(type(value)) or isinstance(value, tuple):
         return value
     name = getattr(class_of(value), "__name__", "object")
@@ -73,7 +73,7 @@ def check_item_of(run: Context, base: object, items: object, value: object) -> N
 
 def check_attribute_of(run: Context, base: object, name: str, value: object) -> None:
     """Refuse ``base.name = value`` of a value that has no attributes of its own in Python."""
-    is_array = isinstance(base, Tensor | np.ndarray | RunList | RunTable | sympy.Basic)
+    is_array = isinstance(base, Tensor | np.ndarray | RunList | sympy.Basic)
     if is_array or isinstance(base, (*_IMMUTABLE, list, dict, np.generic)):
         fail(run, setattr, base, name, value)
 

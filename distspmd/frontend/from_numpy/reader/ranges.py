@@ -28,8 +28,7 @@ from distspmd.frontend.from_numpy.arrays.written_values import line_of
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.lists.lists import values_of
-from distspmd.frontend.from_numpy.lists.run_lists import RunList, RunTable
-from distspmd.frontend.from_numpy.lists.tables_of_lists import rows_of
+from distspmd.frontend.from_numpy.lists.run_lists import RunList
 from distspmd.frontend.from_numpy.parallel_map import ParallelMap
 from distspmd.frontend.from_numpy.reader import objects
 from distspmd.frontend.from_numpy.reader.generators import Generator, collect
@@ -279,8 +278,6 @@ def static_values(interpreter: Context, over: Any) -> Iterator[Any]:
         yield from map(value_of, range(max(0, length)))  # type: ignore[arg-type]
     elif isinstance(over, Generator | Iterator):
         yield from collect(interpreter, over)
-    elif isinstance(over, RunTable):
-        yield from rows_of(interpreter, over)
     else:
         try:
             yield from over

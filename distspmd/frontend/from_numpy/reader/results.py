@@ -226,8 +226,6 @@ def _is_number(value: object) -> bool:
 
 def _list(tracer: Tracer, value: RunList, found: list[Any]) -> ListOf:
     """Add the elements of a list to the results."""
-    if value.kind is set:
-        tracer.refuse("a set whose content the run decides is returned; return sorted(...)")
     if any(leaf.is_mixed and not leaf.is_typed for leaf in leaves(value.form)):
         tracer.refuse(
             "a list is returned that has numbers of several types, as [0, 0.5] has; write them "

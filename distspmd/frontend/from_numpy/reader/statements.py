@@ -6,7 +6,7 @@ import ast
 import importlib
 import operator
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,10 @@ from distspmd.frontend.from_numpy.arrays.subscripts import has_ellipsis, is_basi
 from distspmd.frontend.from_numpy.arrays.transcript import KnownError, told
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View
 from distspmd.frontend.from_numpy.context import Context
+from distspmd.frontend.from_numpy.host.preferred import for_python
 from distspmd.frontend.from_numpy.kinds.absence import may_be_unbound
 from distspmd.frontend.from_numpy.kinds.variables import OfPython, OneOf
-from distspmd.frontend.from_numpy.lists import list_changes, run_dicts, run_sets
+from distspmd.frontend.from_numpy.lists import list_changes
 from distspmd.frontend.from_numpy.lists.known_keys import known_key
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, decided_by_run
 from distspmd.frontend.from_numpy.reader import (
@@ -214,9 +215,6 @@ def _changed(run: Context, old: Any, op: ast.operator, new: Any) -> bool:
         indexing.write(run.tracer, old, Ellipsis, run.binary(op, old, new))
         return True
     if isinstance(old, RunList):
-        if run_sets.is_of_sets(op, old, new):
-            run_sets.change(run, old, op, new)
-            return True
         if not isinstance(op, ast.Add):
             run.tracer.refuse("an augmented assignment to a list whose content the run decides")
         list_changes.extend(run, old, new)
@@ -225,11 +223,20 @@ def _changed(run: Context, old: Any, op: ast.operator, new: Any) -> bool:
         before_change(run, old)
         old.extend(list(new))
         return True
-    if isinstance(old, set | dict) and type(op) in run_sets.IN_PLACE:
+    if isinstance(old, set | dict) and type(op) in _IN_PLACE:
         before_change(run, old)
-        run_sets.IN_PLACE[type(op)](old, new)
+        _IN_PLACE[type(op)](old, new)
         return True
     return False
+
+
+_IN_PLACE: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.BitOr: operator.ior,
+    ast.BitAnd: operator.iand,
+    ast.BitXor: operator.ixor,
+    ast.Sub: operator.isub,
+}
+"""What changes a set or a dictionary that is known."""
 
 
 def _augment_part(run: Context, node: ast.AugAssign, target: ast.Subscript) -> None:
@@ -241,7 +248,7 @@ def _augment_part(run: Context, node: ast.AugAssign, target: ast.Subscript) -> N
         return
     tracer.node = node
     if isinstance(base, RunList):
-        run_dicts.augment(run, base, items, node.op, new)
+        list_changes.augment(run, base, items, node.op, new)
         return
     if isinstance(base, list) and has_data(items):
         decided_by_run(run, base)
@@ -406,8 +413,7 @@ def _delete(run: Context, node: ast.Delete) -> None:
             continue
         base: Any = run.value(target.value) if isinstance(target, ast.Subscript) else None
         if isinstance(target, ast.Subscript) and isinstance(base, RunList):
-            run_dicts.delete(run, base, run.subscript(target.slice))
-            continue
+            for_python(run, "pop")
         if not isinstance(target, ast.Subscript):
             run.tracer.refuse(f"del {ast.unparse(target)}")
         items = run.subscript(target.slice)

@@ -26,7 +26,7 @@ from distspmd.frontend.from_numpy.arrays.transcript import Refusal, told
 from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View, number, whole_expression
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds.variables import UNBOUND, OneOf, Undecided
-from distspmd.frontend.from_numpy.lists.run_lists import RunList, RunTable
+from distspmd.frontend.from_numpy.lists.run_lists import RunList
 from distspmd.frontend.tensor_ir.statements import Container, Index
 
 SAYING: tuple[Any, ...] = (print, str, repr)
@@ -201,7 +201,7 @@ def has_data(value: object) -> bool:
         return any(map(has_data, value))
     if isinstance(value, dict):
         return any(map(has_data, value.values()))
-    kinds = Tensor | sympy.Basic | Text | OneOf | RunList | RunTable
+    kinds = Tensor | sympy.Basic | Text | OneOf | RunList
     return isinstance(value, kinds)
 
 
@@ -213,7 +213,7 @@ def described(value: object, conversion: str = "", spec: str = "") -> list[Any]:
         return [Changed(value.parts, conversion, spec)]
     if isinstance(value, OneOf):
         return [_one_of(value, conversion, spec)]
-    if isinstance(value, Tensor | sympy.Basic | RunList | RunTable):
+    if isinstance(value, Tensor | sympy.Basic | RunList):
         return [Part(value, conversion, spec)]
     if isinstance(value, list | tuple) and has_data(value):
         found: list[Any] = ["[" if isinstance(value, list) else "("]
@@ -450,8 +450,6 @@ def _as_formatted(found: dict[str, Any], part: Any) -> dict[str, Any]:
 def _value(tracer: Any, part: Part, containers: list[Container]) -> dict[str, Any]:
     if isinstance(part.value, RunList | RealOrComplex):
         return _as_formatted(_whole(tracer, part.value, containers), part)
-    if isinstance(part.value, RunTable):
-        tracer.refuse("a list of lists that the run fills is printed; print its lists")
     tensor = tracer.tensor(as_arrays(tracer, typed(part.value)))
     count = math.prod(n for n in tensor.shape if isinstance(n, int))
     if count > MOST_PRINTED:
