@@ -28,7 +28,7 @@ MOST_WRITTEN = 64
 """Iterations of a loop that is written out for the sake of keys, at most."""
 
 
-def known_key(run: Context, holder: dict[Any, Any], key: Any, does: str = "gets") -> Any:
+def known_key(run: Context, holder: dict[Any, Any], key: object, does: str = "gets") -> Any:
     """A key of a dictionary.
 
     Args:
@@ -48,7 +48,7 @@ def known_key(run: Context, holder: dict[Any, Any], key: Any, does: str = "gets"
     return key
 
 
-def _is_short(length: Any) -> bool:
+def _is_short(length: object) -> bool:
     return isinstance(length, int) and length <= MOST_WRITTEN
 
 

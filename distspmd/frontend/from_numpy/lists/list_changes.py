@@ -210,7 +210,7 @@ def extend(run: Context, own: RunList, values: object) -> None:
     _set_count(tracer, own, add(count, length))
 
 
-def _index(run: Context, own: RunList, value: Any) -> Any:
+def _index(run: Context, own: RunList, value: object) -> Any:
     """``own.index(value)``."""
     tracer = run.tracer
     if not isinstance(own.form, Leaf) or own.form.shape:

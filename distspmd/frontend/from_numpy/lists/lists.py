@@ -105,7 +105,7 @@ def _is_empty(value: list[Any] | RunList) -> bool:
     return value.first_count == 0 if isinstance(value, RunList) else not value
 
 
-def _is_seen(tracer: Tracer, found: Any) -> bool:
+def _is_seen(tracer: Tracer, found: object) -> bool:
     """Whether a variable stands for a list already."""
     every = [v for frame in tracer.frames for v in frame.variables.values()]
     return any(v is found for v in every)

@@ -24,7 +24,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import subtract
 _BACK = slice(None, None, -1)
 
 
-def _keys(run: Context, own: RunList, key: Any) -> RunList:
+def _keys(run: Context, own: RunList, key: object) -> RunList:
     """What elements are compared by."""
     if key is None:
         must_be_known(run.tracer, own)
@@ -89,8 +89,8 @@ def sort(
     run: Context,
     own: RunList,
     *,
-    key: Any = None,
-    reverse: Any = False,
+    key: object = None,
+    reverse: object = False,
 ) -> None:
     """``own.sort(key=key, reverse=reverse)``."""
     known = run.truth(reverse)

@@ -16,12 +16,12 @@ from distspmd.frontend.from_numpy.reader.ranges import static_values
 
 
 @function(builtins.dict)
-def _dict(run: Context, values: Any = (), **named: Any) -> Any:
+def _dict(run: Context, values: object = (), **named: object) -> Any:
     return _made(run, values, named)
 
 
 @function(OrderedDict)
-def _ordered(run: Context, values: Any = (), **named: Any) -> Any:
+def _ordered(run: Context, values: object = (), **named: object) -> Any:
     return OrderedDict(_made(run, values, named))
 
 
@@ -33,7 +33,7 @@ def _defaultdict(run: Context, factory: object = None, values: object = (), **na
 
 
 @function(Counter)
-def _counter(run: Context, values: Any = (), **named: Any) -> Any:
+def _counter(run: Context, values: object = (), **named: object) -> Any:
     if isinstance(values, dict | str):
         return Counter(values, **named)
     if isinstance(values, RunList) or has_data(values):
@@ -41,7 +41,7 @@ def _counter(run: Context, values: Any = (), **named: Any) -> Any:
     return Counter(list(static_values(run, values)), **named)
 
 
-def _made(run: Context, values: Any, named: dict[str, Any]) -> Any:
+def _made(run: Context, values: object, named: dict[str, Any]) -> Any:
     """A dictionary of another one, or of pairs, and of named values."""
     if isinstance(values, RunList):
         for_python(run, "dict")

@@ -155,7 +155,7 @@ def _tuple(run: Context, values: object = ()) -> Any:
 
 
 @function(builtins.set)
-def _set(run: Context, values: Any = ()) -> Any:
+def _set(run: Context, values: object = ()) -> Any:
     if as_list(run, values) is not None:
         for_python(run, "set")
     found = list(static_values(run, values))
@@ -165,7 +165,7 @@ def _set(run: Context, values: Any = ()) -> Any:
 
 
 @function(collections.deque)
-def _deque(run: Context, values: Any = (), maxlen: Any = None) -> Any:
+def _deque(run: Context, values: object = (), maxlen: Any = None) -> Any:
     if as_list(run, values) is not None:
         for_python(run, "deque")
     return collections.deque(static_values(run, values), maxlen)

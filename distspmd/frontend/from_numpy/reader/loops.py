@@ -101,7 +101,7 @@ def for_loop(interpreter: Context, node: StoppedFor) -> None:
             each.iterated -= 1
 
 
-def _lists_in(over: Any) -> list[RunList]:
+def _lists_in(over: object) -> list[RunList]:
     """The lists that something iterates over."""
     if isinstance(over, Enumerated):
         return _lists_in(over.values)
@@ -110,7 +110,7 @@ def _lists_in(over: Any) -> list[RunList]:
     return [over] if isinstance(over, RunList) else []
 
 
-def _iterate(interpreter: Context, node: StoppedFor, over: Any) -> None:
+def _iterate(interpreter: Context, node: StoppedFor, over: object) -> None:
     tracer = interpreter.tracer
     tracer.node = node
     if isinstance(over, Enumerated):
