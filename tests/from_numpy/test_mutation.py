@@ -285,7 +285,7 @@ def shape_by_iteration(x):
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (text_or_array, "'none' is no array"),
+        (text_or_array, "'found' is an array of the shape"),
         (grows_by_a_condition, "a dict has 2 or 1 entries"),
         (keys_of_the_run, "a dictionary whose keys the run decides is not covered"),
         (gets_what_it_is_asked_for, "a defaultdict has 1 or 0 entries"),

@@ -47,7 +47,7 @@ def _log(run: Context, *given: object, level: int, **_: object) -> None:
         run.tracer.refuse(f"what the logger {logger.name!r} writes is not covered")
 
 
-def check_repeatable(run: Context, owner: Any, function: Callable[..., Any], name: str) -> None:
+def check_repeatable(run: Context, owner: object, function: Callable[..., Any], name: str) -> None:
     """Leave methods to Python that give something else each time.
 
     Raises:

@@ -256,7 +256,7 @@ class _Call:
 
     def __init__(
         self,
-        called: Any,
+        called: object,
         signature: Signature,
         given: Sequence[Any],
         named: Mapping[str, Any],

@@ -40,7 +40,7 @@ def have_one_form(one: object, other: object) -> bool:
     return list(parts_of(one)) == list(parts_of(other))
 
 
-def record_place(tracer: Tracer, name: str, before: Any, place_of: Any) -> Any:
+def record_place(tracer: Tracer, name: str, before: object, place_of: Any) -> Any:
     """A dictionary or an object whose parts are places.
 
     Args:

@@ -393,7 +393,7 @@ def _parts_of(tracer: Tracer, container: Container) -> set[Container]:
     return parts
 
 
-def _first(tracer: Tracer, loop: Any, one: Any, written: set[Container]) -> Alias | None:
+def _first(tracer: Tracer, loop: object, one: Any, written: set[Container]) -> Alias | None:
     """The link of what a variable is behind a loop and before it, where no iteration binds it."""
     before = one.before
     is_linked_to = any(

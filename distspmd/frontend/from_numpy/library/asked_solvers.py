@@ -49,8 +49,8 @@ class Functions:
 
 def minimize(
     fun: Any,
-    x0: Any,
-    args: Any = (),
+    x0: object,
+    args: object = (),
     method: Any = None,
     jac: Any = None,
     hess: Any = None,
@@ -58,7 +58,7 @@ def minimize(
     bounds: Any = None,
     constraints: Any = (),
     tol: Any = None,
-    callback: Any = None,
+    callback: object = None,
     options: Any = None,
 ) -> Any:
     """``scipy.optimize.minimize``."""
@@ -108,7 +108,7 @@ TOLD = ("bfgs", "cg", "nelder-mead")
 """Methods that say how they end where ``disp`` is set."""
 
 
-def tell(found: Any, way: Any) -> None:
+def tell(found: Any, way: object) -> None:
     """What SciPy prints at the end; of what is amiss it warns."""
     if found.status == 0:
         print("Optimization terminated successfully.")
@@ -217,8 +217,8 @@ def least_squares(
 
 def fitted(
     f: Any,
-    xdata: Any,
-    ydata: Any,
+    xdata: object,
+    ydata: object,
     p0: Any,
     sigma: Any = None,
     absolute_sigma: Any = False,
@@ -271,7 +271,7 @@ def shgo(func: object, bounds: object, args: object = (), **options: object) -> 
     return over_bounds("shgo", func, bounds, args, options)
 
 
-def over_bounds(name: object, func: Any, bounds: Any, args: Any, options: object) -> Any:
+def over_bounds(name: object, func: Any, bounds: Any, args: object, options: object) -> Any:
     """A search for the least value within bounds."""
     more = tuple_of(args)
     n = np.shape(bounds)[0]
@@ -303,7 +303,7 @@ def basinhopping(func: Any, x0: object, **options: Any) -> Any:
     return recorded([name for name, _, _ in results], found)
 
 
-def by_name(name: Any, func: Any, x0: Any, fprime: object, args: Any, options: Any) -> Any:
+def by_name(name: Any, func: Any, x0: object, fprime: object, args: object, options: Any) -> Any:
     """A method of ``minimize`` by its own name: the minimum, and more if that is asked for."""
     if options.get("retall") or options.get("callback") is not None:
         raise NotImplementedError("scipy.optimize." + name + " with retall or callback")
@@ -423,8 +423,8 @@ def fsolve(
 
 def leastsq(
     func: Any,
-    x0: Any,
-    args: Any = (),
+    x0: object,
+    args: object = (),
     Dfun: Any = None,  # noqa: N803
     full_output: object = False,
     **options: Any,
@@ -449,7 +449,7 @@ def leastsq(
     return found[0], found[1], {"nfev": found[2], "fvec": found[3]}, "", found[4]
 
 
-def system(fun: Any, x0: Any, args: Any) -> Any:
+def system(fun: Any, x0: object, args: object) -> Any:
     """As many functions as numbers, and where a solver starts."""
     more, start = tuple_of(args), np.ravel(np.asarray(x0) * 1.0)
     asked = Functions(lambda x: np.ravel(np.asarray(fun(x, *more))))
@@ -457,7 +457,7 @@ def system(fun: Any, x0: Any, args: Any) -> Any:
     return asked, start
 
 
-def add_slopes(asked: Any, jac: Any, start: Any, args: Any) -> Any:
+def add_slopes(asked: Any, jac: Any, start: Any, args: object) -> Any:
     """What stands for the derivatives of as many functions as numbers."""
     more = tuple_of(args)
     return asked.add(lambda x: np.asarray(jac(x, *more)), (start.shape[0], start.shape[0]))
@@ -466,13 +466,13 @@ def add_slopes(asked: Any, jac: Any, start: Any, args: Any) -> Any:
 # -- functions of one number -----------------------------------------------------------------------
 
 
-def of_number(function: Any, args: Any) -> Any:
+def of_number(function: Any, args: object) -> Any:
     """A function of a number as one of a vector."""
     more = tuple_of(args)
     return lambda z: function(z[0], *more)
 
 
-def zero_between(name: Any, f: Any, a: Any, b: Any, args: Any, options: Any) -> Any:
+def zero_between(name: object, f: object, a: Any, b: Any, args: object, options: Any) -> Any:
     """A zero between two places, and what it took if that is asked for."""
     told = {**options, "full_output": True}
     asked = Functions(of_number(f, args))
@@ -520,7 +520,7 @@ def newton(
     func: Any,
     x0: Any,
     fprime: object = None,
-    args: Any = (),
+    args: object = (),
     tol: object = 1.48e-8,
     maxiter: object = 50,
     fprime2: object = None,
@@ -583,7 +583,7 @@ def minimize_scalar(fun: object, *given: object, args: object = (), **options: o
     return recorded([name for name, _, _ in results], found)
 
 
-def least_of(name: Any, func: Any, given: Any, args: Any, options: Any, kinds: Any) -> Any:
+def least_of(name: object, func: object, given: Any, args: object, options: Any, kinds: Any) -> Any:
     """A minimum of a function of a number; more, if that is asked for."""
     told = {**options, "full_output": True}
     results = [(str(k), (), kind) for k, kind in enumerate(kinds)]
