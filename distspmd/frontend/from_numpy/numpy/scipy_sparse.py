@@ -127,7 +127,13 @@ def _kron(run: Context, A: object, B: object, format: object = None) -> Any:  # 
 
 
 @named("scipy.sparse", "spsolve", always=True)
-def _spsolve(run: Context, A: object, b: object, *_: object, **__: object) -> Any:  # noqa: N803
+def _spsolve(
+    run: Context,
+    A: object,  # noqa: N803
+    b: object,
+    permc_spec: object = None,
+    use_umfpack: object = True,
+) -> Any:
     return run.call(sparse.solve, [_matrix(run, A), b], {})
 
 
