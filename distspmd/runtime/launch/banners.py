@@ -17,26 +17,36 @@ _LEFT_OUT = re.compile(
     rb"processes exited with non-zero|has exited due to process rank)|Primary job +terminated"
 )
 _ENDED_EARLY = re.compile(rb".*has exited due to process rank (\d+)")
+_OURS = b"distspmd: "
+"""What begins a message of ours."""
 _DASHES = re.compile(rb"-{60,}\s*\Z")
 _SECONDS = 2.0
 """For what is still on its way when the launcher has ended; a process that is left may hold it."""
 
 
 class Lines:
-    """Takes output piece by piece, and gives what is no banner, as soon as that is known.
-
-    Attributes:
-        ended_early: the rank of which a banner says that it ended before MPI_Init or MPI_Finalize.
-    """
+    """Takes output piece by piece, and gives what is no banner, as soon as that is known."""
 
     def __init__(self) -> None:
-        self.ended_early: int | None = None
-        self._rest = b""
+        self._early: int | None = None
+        self._is_told = False
+        self._begun = self._rest = b""
         self._dashes = b""
         self._inside = self._left_out = False
 
+    @property
+    def ended_early(self) -> int | None:
+        """The rank that ended before MPI_Init or MPI_Finalize, as a banner says.
+
+        None where there is no such banner, or a rank has said why all end.
+        """
+        return None if self._is_told else self._early
+
     def take(self, piece: bytes) -> bytes:
         """What comes out for the next piece; a line may come in parts."""
+        begun = (self._begun + piece).split(b"\n")
+        self._is_told |= any(line.startswith(_OURS) for line in begun)
+        self._begun = begun[-1][: len(_OURS)]
         *lines, rest = (self._rest + piece).split(b"\n")
         found = b"".join(self._line(line + b"\n") for line in lines)
         holds = self._dashes or self._left_out or rest.startswith(b"-")
@@ -52,7 +62,7 @@ class Lines:
             before, self._dashes = self._dashes, b""
             self._left_out = bool(_LEFT_OUT.match(line))
             if found := _ENDED_EARLY.match(line):
-                self.ended_early = int(found[1])
+                self._early = int(found[1])
             self._inside = not self._left_out
             return b"" if self._left_out else before + line
         if not _DASHES.fullmatch(line):

@@ -34,6 +34,18 @@ def test_part_of_a_line_comes_out_at_once() -> None:
     assert lines.end() == b""
 
 
+EARLY = f"{DASHES}prterun has exited due to process rank 3 with PID 7 on node a exiting\n{DASHES}"
+
+
+@pytest.mark.parametrize("step", [1, 7, 10_000])
+def test_a_banner_names_the_rank_that_ended_early_unless_a_rank_has_told_why(step: int) -> None:
+    for before, rank in (("before\n", 3), ("a\ndistspmd: rank 1 failed.\n", None)):
+        lines, text = Lines(), f"{before}{EARLY}after"
+        for n in range(0, len(text), step):
+            lines.take(text[n : n + step].encode())
+        assert lines.ended_early == rank
+
+
 def test_what_is_cut_in_a_banner_is_lost_and_dashes_alone_are_not() -> None:
     assert without_banners(f"a\n{DASHES}") == f"a\n{DASHES}"
     assert without_banners(f"a\n{DASHES}MPI_ABORT was invoked on rank 1\nmore") == "a\n"
