@@ -5,19 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import sympy
 
+from distspmd.expressions.ir import Expression, Load, apply, cast
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.arrays import indexing
-from distspmd.frontend.from_numpy.arrays.arithmetic import choose, combine, converted
+from distspmd.frontend.from_numpy.arrays.arithmetic import BUILDS, choose, combine, converted
 from distspmd.frontend.from_numpy.arrays.checks import end_if
 from distspmd.frontend.from_numpy.arrays.kinds import has_data
-from distspmd.frontend.from_numpy.arrays.lines import along_axis, cpp, line_axis
+from distspmd.frontend.from_numpy.arrays.lines import HEADER, along_axis, cpp, line_axis
 from distspmd.frontend.from_numpy.arrays.shapes import normal_axis
-from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View
+from distspmd.frontend.from_numpy.arrays.tracer import Tracer
+from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View, whole_expression
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.numpy.creation import dtype_of
 from distspmd.frontend.from_numpy.numpy.reductions import finished
 from distspmd.frontend.from_numpy.numpy.registry import FUNCTIONS, function, ufunc_method
+from distspmd.frontend.tensor_ir.statements import Index, Length, Parameter, Routine, Store, Window
+from distspmd.frontend.tensor_ir.whole_numbers import Whole, add, multiply, symbol
 
 _CODE = {
     "add": "a + b",
@@ -37,6 +42,13 @@ _CODE = {
     "bitwise_xor": "a ^ b",
 }
 """What a scan does with what it has and the next element, in C++."""
+_COMBINES = frozenset(BUILDS) & (
+    frozenset(_CODE) - {"subtract", "true_divide", "divide", "logical_xor"}
+)
+"""Those that are associative."""
+_LONG, _BLOCKS = 1 << 15, 240
+"""Elements of a line from which on it is cut, and into how many blocks: a multiple of most numbers
+of ranks."""
 
 
 def scan(run: Context, name: str, tensor: Tensor, axis: object, dtype: DType) -> Tensor:
@@ -58,12 +70,77 @@ def scan(run: Context, name: str, tensor: Tensor, axis: object, dtype: DType) ->
     is_narrowed = tensor.dtype.kind == "c" and dtype.kind != "c"
     if not isinstance(tensor, View) or is_narrowed or name.startswith("logical"):
         tensor = converted(tracer, tensor, dtype)
+    if _is_cut(run, name, tensor):
+        return _scan_in_blocks(tracer, name, tensor, dtype)
     length = tensor.shape[d]
-    code = (
+    (found,) = along_axis(tracer, name, tensor, d, [(length, dtype)], _line_code(name, length))
+    return found
+
+
+def _line_code(name: str, length: Length) -> str:
+    return (
         f"distspmd::lines::scan(_line0, _result0, {cpp(length)}, "
         f"[](auto a, auto b) {{ return {_CODE[name]}; }});"
     )
-    (found,) = along_axis(tracer, name, tensor, d, [(length, dtype)], code)
+
+
+def _is_cut(run: Context, name: str, tensor: Tensor) -> bool:
+    """Whether a line is long enough to be cut into blocks, and no rank has to have all of it."""
+    tracer = run.tracer
+    is_alone = tracer.map.parallel or tracer.map.straight is not None or tracer.guarded
+    return (
+        not is_alone
+        and name in _COMBINES
+        and tensor.ndim == 1
+        and isinstance(tensor.shape[0], int)
+        and tensor.shape[0] >= _LONG
+    )
+
+
+def _scan_in_blocks(tracer: Tracer, name: str, tensor: Tensor, dtype: DType) -> Tensor:
+    """Scan blocks of a line apart, then their ends, and combine each block with what is before.
+
+    Blocks are the same whatever the ranks, and so are the bits. What moves are the ends of blocks.
+    """
+    whole = tracer.stored(tensor)
+    if not (whole.is_whole and len(whole.container.shape) == 1):
+        whole = tracer.stored_anew(tensor, "line")
+    found = tracer.fresh(tracer.target or name, tensor.shape, dtype)
+    (length,) = tensor.shape
+    assert isinstance(length, int)
+    size = length // _BLOCKS
+    rest = length - size * _BLOCKS
+    block, place = symbol("__b"), symbol("__j")
+
+    def part(view: View, first: Whole, count: int) -> Window:
+        return Window(view.container, view.at((first,)), (count,))
+
+    def add_scan(parameters: tuple[Parameter, ...], first: Whole, count: int) -> None:
+        inputs, outputs = part(whole, first, count), part(found, first, count)
+        code = _line_code(name, count)
+        given, made = {"_line0": inputs}, {"_result0": outputs}
+        tracer.add(Routine(name, parameters, given, made, code, HEADER))
+
+    blocks, places = Parameter("__b", 0, _BLOCKS), Parameter("__j", 0, size)
+    add_scan((blocks,), multiply(size, block), size)
+    if rest:
+        add_scan((Parameter("__once", 0, 1),), size * _BLOCKS, rest)
+
+    def end_of(index: tuple[Index, ...]) -> Expression:
+        return found.element((add(multiply(size, index[0]), size - 1),))
+
+    ends = tracer.stored_anew(Tensor((_BLOCKS,), dtype, end_of), "ends")
+    (before,) = along_axis(tracer, name, ends, 0, [(_BLOCKS, dtype)], _line_code(name, _BLOCKS))
+    index = found.at((add(multiply(size, block), place),))
+    own, earlier = Load(found.container, index, dtype), before.element((sympy.Max(0, block - 1),))
+    is_first = apply("equal", whole_expression(block), whole_expression(0))
+    value = apply("where", is_first, own, cast(BUILDS[name](earlier, own), dtype))
+    tracer.kernel([Store(found.container, index, value)], (blocks, places), found.container.name)
+    if rest:
+        index = found.at((add(size * _BLOCKS, place),))
+        last, own = before.element((_BLOCKS - 1,)), Load(found.container, index, dtype)
+        store = Store(found.container, index, cast(BUILDS[name](last, own), dtype))
+        tracer.kernel([store], [Parameter("__j", 0, rest)], found.container.name)
     return found
 
 
