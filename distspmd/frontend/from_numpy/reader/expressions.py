@@ -40,7 +40,7 @@ from distspmd.frontend.from_numpy.kinds.absence import (
     refuse_choice,
 )
 from distspmd.frontend.from_numpy.kinds.carried_places import is_carried
-from distspmd.frontend.from_numpy.kinds.variables import OneOf, Undecided
+from distspmd.frontend.from_numpy.kinds.variables import OfPython, OneOf, Undecided
 from distspmd.frontend.from_numpy.lists import list_changes, lists
 from distspmd.frontend.from_numpy.lists.known_keys import known_key
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, UnknownElement
@@ -356,6 +356,8 @@ def _given(run: Context, function: object, part: ast.expr) -> Any:
     found = known if is_said and texts.can_be_said(known) else run.whatever(part)
     if is_said and texts.can_be_said(found):
         return found
+    if isinstance(found, OfPython) and not _is_users(run, function):
+        refuse_choice(run, found)
     if isinstance(found, OneOf) and not _is_users(run, function):
         if may_be_none(found) and list_changes.adds_elements(run, function):
             return put(run, found)

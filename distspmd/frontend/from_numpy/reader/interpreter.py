@@ -405,14 +405,14 @@ class Interpreter:
             Refusal: one that is not covered.
         """
         found = known_value(self, self.whatever(node))
-        if isinstance(found, OneOf):
+        if isinstance(found, OneOf | OfPython):
             refuse_choice(self, found)
         return found
 
     def present(self, node: ast.expr) -> Any:
         """The value of an expression that is computed with: the program ends if it is None."""
         found = present(self, self.whatever(node))
-        if isinstance(found, OneOf):
+        if isinstance(found, OneOf | OfPython):
             refuse_choice(self, found)
         return found
 
