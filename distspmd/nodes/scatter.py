@@ -39,7 +39,7 @@ class _Operand:
 
     def at(self, index: Sequence[str]) -> str:
         """An element, in C++."""
-        pairs = zip(index, self.strides, strict=False)
+        pairs = zip(index, self.strides, strict=bool(index))  # a number has a stride, too
         place = " + ".join(f"({i}) * ({_text(s)})" for i, s in pairs)
         return f"{self.connector}[{place or 0}]"
 

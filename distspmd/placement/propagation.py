@@ -21,6 +21,7 @@ from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Use
 from distspmd.errors import UnsupportedProgram
 from distspmd.layouts import intervals
+from distspmd.layouts.intervals import Box
 from distspmd.layouts.mesh import Mesh
 from distspmd.layouts.relations import are_tiles_disjoint, stretched
 from distspmd.lowering import Choice, Reason
@@ -241,21 +242,27 @@ def _beside(
         if use.data == other.data and follow(space, use, other, neighbour.tiling) == wanted
         if are_tiles_disjoint(layout := stretched(other.layout))
     )
-    found = next(pairs, None)
-    if found is None:
-        return even
-    use, layout = found
-    all_of_it = [(int(extent.begin), int(extent.end)) for extent in space.ranges]
-    tiles = layout.boxes
-    places = {name: d for d, name in enumerate(use.index) if name is not None}
-    boxes = [
-        tuple(
-            intervals.intersect((whole,), (tile[places[name]],))[0] if name in places else whole
-            for name, whole in zip(space.parameters, all_of_it, strict=True)
-        )
-        for tile in tiles
-    ]
-    return Tiling.of_boxes(even.mesh, even.splits, boxes)
+    all_of_it = tuple((int(extent.begin), int(extent.end)) for extent in space.ranges)
+    for use, layout in pairs:
+        places = {name: d for d, name in enumerate(use.index) if name is not None}
+        boxes = [
+            tuple(
+                intervals.intersect((whole,), (tile[places[name]],))[0] if name in places else whole
+                for name, whole in zip(space.parameters, all_of_it, strict=True)
+            )
+            for tile in layout.boxes
+        ]
+        if _share_out(all_of_it, boxes):
+            return Tiling.of_boxes(even.mesh, even.splits, boxes)
+    return even
+
+
+def _share_out(whole: Box, boxes: Sequence[Box]) -> bool:
+    """Whether boxes have each iteration once, but for boxes that are alike: blocks of a diagonal
+    are apart, and leave out what is beside it."""
+    own = {box for box in boxes if not intervals.is_empty(box)}
+    volume = sum(map(intervals.volume, own))
+    return volume == intervals.volume(whole) and not intervals.subtract_all(whole, [*own])
 
 
 def _whole(space: IterationSpace) -> Splits:
@@ -307,10 +314,14 @@ def _reduced(space: IterationSpace, own: Sequence[Use]) -> Iterator[str]:
 
 
 def follow(space: IterationSpace, use: Use, neighbour: Use, tiling: Tiling) -> tuple[Mesh, Splits]:
-    """The mesh of a neighbour, and its axes for the parameters that index what it splits."""
+    """The mesh of a neighbour, and its axes for the parameters that index what it splits.
+
+    An axis splits one parameter: that of a diagonal, ``a[i, i]``, splits two dimensions of ``a``.
+    """
     splits: dict[str, tuple[str, ...]] = {}
     for axes, parameter in zip(axes_of(neighbour, tiling), use.index, strict=False):
-        if parameter is not None and axes and parameter not in splits:
+        taken = {axis for each in splits.values() for axis in each}
+        if parameter is not None and axes and parameter not in splits and not taken & {*axes}:
             splits[parameter] = axes
     return neighbour.layout.mesh, tuple(splits.get(name, ()) for name in space.parameters)
 

@@ -83,6 +83,29 @@ def streams_along_a_table_that_changes(f: Any, k: Any) -> Any:
     return cx
 
 
+def goes_through_tables_that_it_changes(f: Any) -> Any:
+    cx, total = np.array([0, 2, 1, -1, 3]), 0.0
+    for c in cx:
+        cx[0] = 4
+        f[c, 0] += 1 + c
+    cx = np.array([0, 2, 1])
+    for n, c in enumerate(cx):
+        cx[:] = n + 3
+        total += c * f[n, 1]
+    return f, total, cx
+
+
+def places_beside_numbers(a: Any, i: Any, v: Any) -> Any:
+    a[3, i, :] = v
+    a[:, i, 2] = v[:, 0]
+    a[i, 1] = v
+    a[i, 1] += v
+    np.add.at(a, (i, 2), v)
+    for t in range(4):
+        a[i, t, t] = v[:, t]
+    return a
+
+
 def rows_of_a_mask(f: Any, m: Any, w: Any) -> Any:
     f[m] = 0.5
     f[m, :] *= -1
@@ -116,6 +139,8 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (indices_that_change, (RNG.random((9, 9)), RNG.random((6, 7)))),
     (streams_along_tables, (RNG.random((7, 6, 5)),)),
     (streams_along_a_table_that_changes, (RNG.random((7, 6)), np.array([3]))),
+    (goes_through_tables_that_it_changes, (RNG.random((7, 6)),)),
+    (places_beside_numbers, (RNG.random((5, 6, 4)), np.array([1, 3, 1]), RNG.random((3, 4)))),
     (rows_of_a_mask, (RNG.random((7, 5, 3)), RNG.random((7, 5)) > 0.5, RNG.random(3))),
     (bounces, (RNG.random((7, 5, 3)), RNG.random((7, 5)) > 0.5, RNG.random(3))),
     (blocks_of_a_mask, (RNG.random((4, 3, 2, 5)), RNG.random((4, 3)) > 0.5, RNG.random((2, 5)))),

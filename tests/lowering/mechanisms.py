@@ -35,7 +35,8 @@ MECHANISMS = {
         where_of_windows[__return_0=2x2,__return_1=2x1]-4 conditional[y=4]-4 masked[x=4]-4
     """,
     "writes where data choose": """
-        source_that_moves[u=6]-6 rows_by_index[a=3x2]-6 rows_and_columns[a=2x3]-6
+        beside_numbers[a=1x3x2]-6 columns_by_index[a=3x1]-3 source_that_moves[u=6]-6
+        rows_by_index[a=3x2]-6 rows_and_columns[a=2x3]-6
         elements_by_index[y=4]-4 of_other_elements[w=2,u.2=3]-3 blocks_by_indices[a=2x2]-4
     """,
     "write conflicts: bits, quotients, functions of the program": """

@@ -90,6 +90,35 @@ def blocks_by_indices(a: dace.int64[9, 4], i: dace.int64[3, 2], v: dace.int64[3,
 
 
 @dace.program
+def beside_numbers(a: dace.float64[5, 6, 4], i: dace.int64[3], v: dace.float64[3, 4]):
+    a *= 2
+    a[3, i, :] = v
+    a[:, i, 2] = v[:, 0]
+    a[i, 1] = v
+    a[i, 1] += v
+    np.add.at(a, (i, 2), v)
+    for t in range(4):
+        a[i, t, t] = v[:, t]
+    a += 1
+
+
+@dace.program
+def columns_by_index(a: dace.float64[9, 9], i: dace.int64[5], v: dace.float64[5]):
+    for _t in range(2):
+        a *= 2
+        a[i, 1] = v
+        a += 1
+
+
+@dace.program
+def diagonal_of_another(a: dace.float64[9, 9], y: dace.float64[9]):
+    y *= 1.5
+    a *= 2
+    a[range(9), range(9)] = y
+    a += 1
+
+
+@dace.program
 def labels(p: dace.complex128[9, 4], k: dace.int64[9]):
     n = np.arange(9)
     p[n, k] -= 1
@@ -148,6 +177,23 @@ CASES += [
         i=lambda rng: rng.integers(0, 4, (3, 2)),
         frontend="numpy",
     ),
+    *cases(
+        beside_numbers,
+        {"a": (3, 1, 1)},
+        {"a": (1, 3, 2)},
+        {"a": (1, 1, 4)},
+        i=below(5, 3),
+        frontend="numpy",
+    ),
+    *cases(
+        columns_by_index,
+        {"a": (3, 1)},
+        {"a": (2, 2)},
+        {"a": (1, 4)},
+        i=below(9, 5),
+        frontend="numpy",
+    ),
+    *cases(diagonal_of_another, {"y": (3,)}, {"a.2": (3,)}, {"a": (2, 2)}, frontend="numpy"),
     *cases(labels, {"p": (4,)}, k=below(4, 9), frontend="numpy"),
     *cases(counted_from_the_end, {"u": (4,)}, where=below(13, 3), frontend="numpy"),
 ]

@@ -74,8 +74,10 @@ def part_at(tracer: Tracer, array: Tensor, place: Index) -> Tensor:
     Of a table that the program relies on it is an element of the table: nobody writes that.
     """
     found = read(tracer, array, place)
-    if isinstance(found, View) and not found.ndim and found.container not in tracer.known.tables:
-        return Tensor((), found.dtype, found.element, found.weak)
+    if isinstance(found, View) and not found.ndim:
+        if found.container not in tracer.known.tables:
+            return Tensor((), found.dtype, found.element, found.weak)
+        tracer.known.relied_on.add(found.container)
     return found
 
 
@@ -339,18 +341,24 @@ def _scatter_by_owners(
     begin, end = begins[0], begins[0] + counts[0]
     common = tuple(shape[begin:end])
     indices = [_array_of_places(tracer, own, common) for own in arrays]
+    rest = [place for place in places if not isinstance(place, tuple)]
+    is_one = [isinstance(place, int) for place in rest]  # a number in the index
     if value.ndim:
         whole = tracer.broadcast(value, shape)
 
         def element(index: tuple[Index, ...]) -> Expression:
-            own, rest = index[: end - begin], index[end - begin :]
-            return cast(whole.element((*rest[:begin], *own, *rest[begin:])), base.dtype)
+            own, others = index[: end - begin], index[end - begin :]
+            kept = [i for i, one in zip(others, is_one, strict=True) if not one]
+            return cast(whole.element((*kept[:begin], *own, *kept[begin:])), base.dtype)
 
-        laid_out = Tensor((*common, *shape[:begin], *shape[end:]), base.dtype, element)
+        lengths = iter((*shape[:begin], *shape[end:]))
+        extents = [1 if one else next(lengths) for one in is_one]
+        laid_out = Tensor((*common, *extents), base.dtype, element)
     else:
         laid_out = Tensor((), base.dtype, lambda _: cast(value.element(()), base.dtype))
     is_laid_out = value.dtype == base.dtype and begin == 0 and _fills(value, shape)
-    stored = value if is_laid_out else tracer.stored_anew(laid_out, "values")
+    is_kept = is_laid_out and not any(is_one)
+    stored = value if is_kept else tracer.stored_anew(laid_out, "values")
     assert isinstance(stored, View)
     name, combine = base.container.name, operation or ""
     inputs = {"_base": base.container, "_value": stored.container}
