@@ -48,7 +48,7 @@ def shared(x: Any) -> Any:
 )
 def test_the_error_says_what_to_write(program: Any, message: str) -> None:
     with pytest.raises(UnsupportedProgram, match=message) as refused:
-        numpy_program(program, np.ones(3))
+        numpy_program(program, np.ones(3), host="refuse")
     assert "test_not_covered.py:" in str(refused.value)
 
 

@@ -341,7 +341,7 @@ def test_attributes_have_names(function: Any) -> None:
 )
 def test_what_would_happen_once_is_refused(function: Any, message: str) -> None:
     with pytest.raises(UnsupportedProgram, match=message):
-        numpy_program(function, np.array([0.3, 0.7, 0.2]))
+        numpy_program(function, np.array([0.3, 0.7, 0.2]), host="refuse")
 
 
 class _Registered(type):

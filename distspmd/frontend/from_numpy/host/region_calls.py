@@ -248,7 +248,7 @@ class _RegionQuestion(Question):
         value = run.variables.get(name)
         if isinstance(value, OfPython):
             return {"kept": value.name}
-        if self._has_no_value(name):
+        if isinstance(read, ast.Name) and self._has_no_value(name):  # others are in a cell
             return {"import": f"{host_regions.__name__}:MISSING"}
         if isinstance(value, Undecided) and not may_be_absent(value):
             self._lack(name)
