@@ -14,13 +14,15 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from distspmd.analysis.constraints import Touched, touched_by, uses
 from distspmd.analysis.control_values import runs_once
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Use
 from distspmd.errors import UnsupportedProgram
-from distspmd.layouts import intervals
+from distspmd.layouts import intervals, relations
 from distspmd.layouts.intervals import Box
 from distspmd.layouts.mesh import Mesh
 from distspmd.layouts.relations import are_tiles_disjoint, stretched
@@ -260,9 +262,9 @@ def _beside(
 def _share_out(whole: Box, boxes: Sequence[Box]) -> bool:
     """Whether boxes have each iteration once, but for boxes that are alike: blocks of a diagonal
     are apart, and leave out what is beside it."""
-    own = {box for box in boxes if not intervals.is_empty(box)}
-    volume = sum(map(intervals.volume, own))
-    return volume == intervals.volume(whole) and not intervals.subtract_all(whole, [*own])
+    own = np.array([*dict.fromkeys(boxes)], np.int64)
+    held = int(relations.volumes(own).sum())
+    return held == intervals.volume(whole) and relations.are_disjoint(own)
 
 
 def _whole(space: IterationSpace) -> Splits:

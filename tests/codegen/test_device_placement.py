@@ -29,7 +29,9 @@ Placed = Callable[..., tuple[SDFG, Placement]]
 def placed() -> Placed:
     def make(name: str, **options: str) -> tuple[SDFG, Placement]:
         (case,) = (case for case in CASES if case.name == name)
-        return on_device(copy.deepcopy(case.lowered(parsed(case.program))), **options)
+        return on_device(
+            copy.deepcopy(case.lowered(parsed(case.program, case.frontend))), **options
+        )
 
     return make
 

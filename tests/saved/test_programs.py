@@ -95,7 +95,7 @@ SOME = [case for number, case in enumerate(CASES) if number % 29 == 3]
 def test_a_program_that_was_read_is_the_one_that_was_written(
     case: Case, keys: Any, tmp_path: Path
 ) -> None:
-    sdfg = case.lowered(parsed(case.program))
+    sdfg = case.lowered(parsed(case.program, case.frontend))
     before = lowering_of(sdfg)
     read = distspmd.saved.from_bytes(saved.to_bytes(before))
     assert isinstance(read, Lowering)
