@@ -173,7 +173,7 @@ def test_what_the_doctor_measures_is_what_plans_and_all_ranks_go_by(
     assert 1e-12 < found.copy < 1e-6
     assert 0 <= found.run < 1e-6
     assert 1e-13 < found.product < 1e-6
-    assert 1e-13 < found.operation < 1e-7  # on a busy machine, too
+    assert 1e-13 < found.operation < 1e-9  # without what a call of NumPy takes
     assert 0 < found.single < 4  # of the other precision: half, where nothing else runs
     assert 0 <= found.packing < 1e-6
     assert 0 < found.lone <= 1
