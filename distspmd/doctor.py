@@ -28,6 +28,7 @@ from distspmd.errors import (
     PluginError,
     ToolchainError,
 )
+from distspmd.plans.machine import Kind
 from distspmd.runtime.compilers import cuda_toolkit, toolchain
 from distspmd.runtime.devices.kinds import (
     KINDS,
@@ -286,6 +287,9 @@ def _measured() -> Check:
         f"functions), memory {1e-9 / machine.stream:.1f} GB/s "
         f"({1e-9 / cached:.1f} where caches hold up to {machine.cache / 1e6:.0f} MB)"
     )
+    if machine.rates:
+        calls = (f"{Kind[name].value} {own * 1e9:.3g} ns" for name, own, _ in machine.rates)
+        found += f"; of library calls, an operation: {', '.join(calls)}"
     return Check("measurement", True, found, f"kept in {file}")
 
 

@@ -8,30 +8,40 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import sympy
 from dace import SDFG, SDFGState, dtypes
+from dace.libraries import blas, standard
+from dace.libraries.linalg import Solve
+from dace.libraries.standard.nodes import MergeLibraryNode
 from dace.sdfg import nodes
 from numpy.typing import NDArray
 
+from distspmd.analysis import library_costs
 from distspmd.analysis.iteration_spaces import IterationSpace, main_map, parameters_of
+from distspmd.analysis.library_costs import Operations
 from distspmd.analysis.loop_runs import times
 from distspmd.analysis.scopes import nodes_inside
 from distspmd.expressions.ir import Expression, Operation
 from distspmd.expressions.operations import OPERATIONS
 from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import NEST, Contraction, fastest_implementation
+from distspmd.nodes.host_call import HostCall
+from distspmd.nodes.lapack import COLUMNS, Lapack, matrix_of
 from distspmd.nodes.row_exchange import ExchangedRows
 from distspmd.nodes.scatter import Scatter
+from distspmd.nodes.tell import Told
 from distspmd.plans.heuristics import HEURISTICS
-from distspmd.plans.machine import Kind
+from distspmd.plans.machine import RATES, Kind, Machine
 
 LINE = 64
 """Bytes that a cache gets at once."""
+CHOSEN = LINE // 2
+"""Bytes of a line that an element takes which data choose, where these are in no order."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +50,31 @@ class Work:
 
     Attributes:
         kind: of the code that runs.
-        operations: of floating point, in one iteration.
+        operations: in one iteration: of floating point, or as :mod:`.library_costs` counts them.
+        shared: operations that iterations along some parameters share, whatever their number.
+        along: these parameters.
     """
 
     kind: Kind
     operations: float
+    shared: float = 0.0
+    along: frozenset[str] = frozenset()
+
+    def in_tile(self, space: IterationSpace, iterations: Any, parts: NDArray[np.int64]) -> Any:
+        """Operations of tiles of a space.
+
+        Args:
+            iterations: of each tile, in a row for each tiling, or one for each tiling.
+            parts: of each parameter, in a row for each tiling.
+        """
+        found = iterations * self.operations
+        if not self.shared:
+            return found
+        own = [d for d, name in enumerate(space.parameters) if name in self.along]
+        extents = [_length((each.end - each.begin) / each.step) for each in space.ranges]
+        lengths = np.ceil(np.array(extents)[own] / parts[:, own]).prod(axis=1)
+        lengths = lengths.reshape(-1, *[1] * (np.ndim(iterations) - 1))
+        return found + self.shared * (iterations / np.maximum(lengths, 1.0))
 
 
 _FUNCTION = 4
@@ -54,40 +84,119 @@ _PRODUCTS = {"f4": (Kind.SINGLE_PRODUCT, 1), "f8": (Kind.PRODUCT, 1)}
 _PRODUCTS |= {"c8": (Kind.SINGLE_PRODUCT, 4), "c16": (Kind.PRODUCT, 4)}
 """Code for products of elements of a type, and multiplications of real numbers in one of them."""
 
+_ASSUMED = Machine()
+"""By whose speeds operations of one kind count as those of another."""
+
 
 def work_of(space: IterationSpace) -> Work:
     """The work of each iteration of a space."""
-    node = space.node
-    if isinstance(node, nodes.MapEntry):
-        return _loop(space, _of_scope(space.state, node))
-    if isinstance(node, Contraction):
-        operands = len([edge for edge in space.state.in_edges(node) if edge.dst_conn])
-        value = node.reduced
-        operations = 1.0 + (_of_expression([value]).sum() if value is not None else operands - 1)
-        if fastest_implementation(node, space.state) == NEST:
-            return Work(Kind.LOOP, operations)
-        return _product(space, operations)
-    if isinstance(node, ExchangedRows):
-        return Work(Kind.LOOP, 1.0)
-    if isinstance(node, Scatter):
-        (index,) = (e for e in space.state.in_edges(node) if e.dst_conn == "_in0")
-        (written,) = space.state.out_edges(node)
-        ratio = index.data.subset.num_elements() / written.data.subset.num_elements()
-        return Work(Kind.LOOP, 1.0 + (float(ratio) if sympy.sympify(ratio).is_number else 1.0))
+    if isinstance(space.node, nodes.MapEntry):
+        return _loop(space, _of_scope(space.state, space.node))
+    kinds = (kind for kind in type(space.node).__mro__ if kind in NODES)
+    return NODES[next(kinds, nodes.LibraryNode)](space)
+
+
+def _contraction(space: IterationSpace) -> Work:
+    node: Any = space.node
+    operands = len([edge for edge in space.state.in_edges(node) if edge.dst_conn])
+    value = node.reduced
+    operations = 1.0 + (sum(_of_expression([value]).values()) if value else operands - 1)
+    if fastest_implementation(node, space.state) == NEST:
+        return Work(Kind.LOOP, operations)
+    return _product(space, operations)
+
+
+def _rows(space: IterationSpace) -> Work:
+    return Work(Kind.LOOP, 1.0)
+
+
+_PLACES = 3.0
+"""Elements of a line as long as one takes at a place that data choose."""
+
+
+def _scatter(space: IterationSpace) -> Work:
+    """Each rank copies its part, and goes through all indices, whatever part of them is its own."""
+    node: Any = space.node
+    (index,) = (e for e in space.state.in_edges(node) if e.dst_conn == "_in0")
+    places = _length(index.data.subset.num_elements())
+    picked = {space.parameters[d] for d in node.picked}
+    return Work(Kind.LINE, 0.5, _PLACES * places, frozenset(picked))
+
+
+def _lapack(space: IterationSpace) -> Work:
+    """One call for each matrix of a stack; columns of right-hand sides share its factorisation."""
+    node: Any = space.node
+    function, extents, dtype, sides = matrix_of(node, space.state)
+    row = library_costs.FUNCTIONS[function]
+    sizes = [_length(sympy.sympify(n)) for n in extents]
+    factor = library_costs.TYPES.get(np.dtype(dtype.type).str[1:], 1.0)
+    whole, each = factor * row.operations(*sizes), factor * sides * row.each(*sizes)
+    if COLUMNS in space.parameters:
+        return Work(row.kind, each, whole, frozenset((COLUMNS,)))
+    return Work(row.kind, whole + each)
+
+
+def _python(space: IterationSpace) -> Work:
+    """One call for all iterations of a rank."""
+    node: Any = space.node
+    row = library_costs.PYTHON.get(str(node.runs).rpartition(".")[2])
+    every = frozenset(space.parameters)
+    if row is None:
+        return Work(Kind.PYTHON, 0.0, 1.0, every)
+    kind, operations = row
+    given = [e.data.subset for e in space.state.in_edges(space.node) if e.data.subset is not None]
+    elements = max((_length(subset.num_elements()) for subset in given), default=1.0)
+    count = math.prod(_length((e.end - e.begin) / e.step) for e in space.ranges)
+    return Work(kind, operations(elements) / max(1.0, count))
+
+
+def _told(space: IterationSpace) -> Work:
+    return Work(Kind.PYTHON, 1.0)
+
+
+def _by_expansion(space: IterationSpace) -> Work:
+    """What the pure expansion computes: a product of matrices, or a loop."""
     assert space.expansion is not None
     reduced = len(space.parameters) > max(
-        (len(edge.data.subset.size()) for edge in space.state.out_edges(node) if edge.data.subset),
+        (
+            len(edge.data.subset.size())
+            for edge in space.state.out_edges(space.node)
+            if edge.data.subset
+        ),
         default=0,
     )
-    if reduced and len([e for e in space.state.in_edges(node) if e.dst_conn]) >= 2:
+    if reduced and len([e for e in space.state.in_edges(space.node) if e.dst_conn]) >= 2:
         return _product(space, 2.0)
     state, entry = main_map(space.expansion)
     return _loop(space, _of_scope(state, entry))
 
 
-def _loop(space: IterationSpace, counted: NDArray[np.float64]) -> Work:
-    """A loop with some operations: plain ones, and those of functions."""
-    plain, functions = counted
+NODES: Mapping[type, Callable[[IterationSpace], Work]] = {
+    Contraction: _contraction,
+    ExchangedRows: _rows,
+    Scatter: _scatter,
+    Lapack: _lapack,
+    Solve: _lapack,
+    HostCall: _python,
+    Told: _told,
+    **dict.fromkeys(
+        (blas.MatMul, blas.Gemm, blas.BatchedMatMul, blas.Gemv, blas.Dot), _by_expansion
+    ),
+    standard.Reduce: _by_expansion,
+    MergeLibraryNode: _by_expansion,
+    nodes.LibraryNode: _by_expansion,
+}
+"""The work of library nodes, by their classes; that of others is the last one's."""
+
+
+def _loop(space: IterationSpace, counted: Operations) -> Work:
+    """A loop with some operations: plain ones, those of functions, and library calls."""
+    calls = [kind for kind in counted if kind in RATES]
+    if calls:
+        seconds = {kind: n * _ASSUMED.rate(kind)[0] for kind, n in counted.items()}
+        kind = max(seconds, key=lambda each: seconds[each])
+        return Work(kind, max(1.0, sum(seconds.values()) / _ASSUMED.rate(kind)[0]))
+    plain, functions = (counted.get(kind, 0.0) for kind in (Kind.LOOP, Kind.FUNCTION))
     operations = max(1.0, float(plain + functions))
     if functions <= plain:
         return Work(Kind.LOOP, operations)
@@ -140,13 +249,18 @@ def _product(space: IterationSpace, operations: float) -> Work:
     return Work(kind, times * operations)
 
 
-def _of_scope(state: SDFGState, entry: nodes.MapEntry) -> NDArray[np.float64]:
-    """Operations of one iteration of a map, with all that is inside: plain, and of functions."""
-    found = np.zeros(2)
+def _of_scope(state: SDFGState, entry: nodes.MapEntry) -> Operations:
+    """Operations of one iteration of a map, with all that is inside, by kind."""
+    found: Operations = {}
     for node in nodes_inside(state, entry):
         if isinstance(node, nodes.CodeNode):
-            found += _of_code(node) * _inner(state, node, entry)
+            _add(found, _of_code(state, node), _inner(state, node, entry))
     return found
+
+
+def _add(found: Operations, other: Operations, times: float) -> None:
+    for kind, operations in other.items():
+        found[kind] = found.get(kind, 0.0) + operations * times
 
 
 def _inner(state: SDFGState, node: nodes.Node, outer: nodes.MapEntry) -> float:
@@ -167,7 +281,7 @@ def _length(iterations: sympy.Expr) -> float:
     return max(0.0, float(found)) if found.is_number else float(HEURISTICS.unknown_loop)
 
 
-def _of_code(node: nodes.CodeNode) -> NDArray[np.float64]:
+def _of_code(state: SDFGState, node: nodes.CodeNode) -> Operations:
     if isinstance(node, nodes.NestedSDFG):
         return _of_sdfg(node.sdfg)
     if isinstance(node, Computation):
@@ -177,16 +291,35 @@ def _of_code(node: nodes.CodeNode) -> NDArray[np.float64]:
     if isinstance(node, nodes.Tasklet) and node.language is dtypes.Language.Python:
         counted = (ast.BinOp, ast.UnaryOp, ast.Call, ast.Compare, ast.BoolOp, ast.IfExp)
         body = (ast.walk(line) for line in node.code.code if isinstance(line, ast.AST))
-        plain = float(sum(isinstance(part, counted) for parts in body for part in parts))
-        return np.array([plain, 0.0])
-    return np.array([1.0, 0.0])
+        return {
+            Kind.LOOP: float(sum(isinstance(part, counted) for parts in body for part in parts))
+        }
+    if isinstance(node, nodes.Tasklet):
+        return _of_routine(state, node)
+    return {Kind.LOOP: 1.0}
 
 
-def _of_sdfg(sdfg: SDFG) -> NDArray[np.float64]:
+def _of_routine(state: SDFGState, node: nodes.Tasklet) -> Operations:
+    """The work of code in C++; a routine goes through windows of containers."""
+    edges = [(e.dst_conn, e.data) for e in state.in_edges(node)]
+    edges += [(e.src_conn, e.data) for e in state.out_edges(node)]
+    sizes = {"_line": 0.0, "_result": 0.0, "_whole": 0.0}
+    for connector, memlet in edges:
+        name = str(connector).rstrip("0123456789")
+        if name in sizes and memlet.subset is not None:
+            sizes[name] = max(sizes[name], _length(memlet.subset.num_elements()))
+    line = max(sizes["_line"], sizes["_result"])
+    code = node.code.as_string
+    return (
+        library_costs.routine_operations(code, line, sizes["_whole"]) if line else {Kind.LOOP: 1.0}
+    )
+
+
+def _of_sdfg(sdfg: SDFG) -> Operations:
     """Operations of a nested SDFG: each state as often as its loops say."""
-    found = np.zeros(2)
+    found: Operations = {}
     for state in sdfg.states():
-        each = np.zeros(2)
+        each: Operations = {}
         for node in state.nodes():
             if not isinstance(node, nodes.CodeNode):
                 continue
@@ -197,16 +330,16 @@ def _of_sdfg(sdfg: SDFG) -> NDArray[np.float64]:
                 lengths = (_length((e.end - e.begin) / e.step) for e in ranges)
                 count *= math.prod(lengths)
                 entry = state.entry_node(entry)
-            each += _of_code(node) * count
-        found += each * times(state)
+            _add(each, _of_code(state, node), count)
+        _add(found, each, times(state))
     return found
 
 
-def _of_expression(values: Iterable[Expression]) -> NDArray[np.float64]:
+def _of_expression(values: Iterable[Expression]) -> Operations:
     """The work of the operations in expressions, each part counted once."""
     seen: set[int] = set()
     pending: list[Any] = list(values)
-    found = np.zeros(2)
+    found: Operations = {}
     while pending:
         part = pending.pop()
         if id(part) in seen:
@@ -214,6 +347,7 @@ def _of_expression(values: Iterable[Expression]) -> NDArray[np.float64]:
         seen.add(id(part))
         if part.arguments:
             work = OPERATIONS[part.name].work if isinstance(part, Operation) else 1
-            found[int(work >= _FUNCTION)] += work
+            kind = Kind.FUNCTION if work >= _FUNCTION else Kind.LOOP
+            found[kind] = found.get(kind, 0.0) + work
             pending += part.arguments
     return found

@@ -168,6 +168,24 @@ def _call(node: nodes.LibraryNode, state: SDFGState) -> _Call:
     return _Call(node.function, node.options, node.numbers, batch, given, made, info)
 
 
+def matrix_of(
+    node: nodes.LibraryNode, state: SDFGState
+) -> tuple[str, tuple[Any, Any], dtypes.typeclass, int]:
+    """What a node calls: the function, the extents of its matrix, their type, and its columns.
+
+    Columns of a right-hand side are 0 where there is none, and 1 where they are parameters.
+    """
+    call = _call(node, state)
+    matrix = call.inputs[0]
+    rows, width = (*matrix.extents[len(call.batch) :], 1)[:2]
+    has_sides = FUNCTIONS[call.function].columns and len(call.inputs) > 1
+    return call.function, (rows, width), matrix.dtype, int(bool(has_sides))
+
+
+COLUMNS = "__j"
+"""The parameter of columns."""
+
+
 def _check_lengths(operands: Sequence[_Operand], node: Lapack) -> None:
     known: dict[str, int] = {}
     for operand in operands:
@@ -197,12 +215,12 @@ class ExpandToLoops(ExpandTransformation):
                 for o in call.outputs
                 if call.columns in o.term
             ]
-            ranges["__j"] = f"0:{widths[0]}"
+            ranges[COLUMNS] = f"0:{widths[0]}"
 
         def memlet(operand: _Operand) -> Memlet:
             parts = [f"__b{d}" for d in range(len(call.batch))]
             for letter, n in zip(operand.term, operand.extents[len(parts) :], strict=False):
-                parts.append("__j" if letter == call.columns else f"0:{n}")
+                parts.append(COLUMNS if letter == call.columns else f"0:{n}")
             return Memlet(data=operand.connector, subset=", ".join(parts) or "0")
 
         results = (*call.outputs, *((call.info,) if call.info else ()))

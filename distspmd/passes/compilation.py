@@ -13,6 +13,7 @@ from distspmd.analysis.apart import Picking
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Use
+from distspmd.analysis.work import Work
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import FusedSpace, Lowering
 from distspmd.passes.fold_indices import Fold
@@ -59,6 +60,7 @@ class Compilation:
         folded: of spaces with parameters that are dealt, or follow such: how each was folded, and
             its digits.
         tilings: of the spaces whose grid does not follow from their neighbours.
+        works: what an iteration of each space costs, as it was before it was tiled.
         tiled: every space with its tiling and what each rank reads and writes.
         homes: the placement of each container between its uses.
         dtypes: the type of the elements of each of them.
@@ -90,6 +92,7 @@ class Compilation:
     fused: tuple[FusedSpace, ...] = ()
     folded: dict[str, dict[str, tuple[Fold, tuple[str, ...]]]] = field(default_factory=dict)
     tilings: dict[str, Tiling] = field(default_factory=dict)
+    works: dict[str, Work] = field(default_factory=dict)
     tiled: dict[str, Tiled] = field(default_factory=dict)
     homes: dict[str, Home] = field(default_factory=dict)
     dtypes: dict[str, np.dtype[Any]] = field(default_factory=dict)

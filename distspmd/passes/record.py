@@ -15,7 +15,7 @@ from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.loop_runs import busiest, times
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Write
-from distspmd.analysis.work import LINE, swept_lines, work_of
+from distspmd.analysis.work import CHOSEN, LINE, swept_lines, work_of
 from distspmd.dace_compat.carried import carry
 from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout
@@ -55,7 +55,7 @@ class RecordDecisions:
         homes, dtypes, named = compilation.homes, compilation.dtypes, compilation.named
         fetches = compilation.fetches
         tiled = compilation.tiled
-        work = {space.name: _work(space, tiled[space.name], dtypes) for space in compilation.spaces}
+        work = {space.name: _work(space, compilation) for space in compilation.spaces}
         known: dict[bytes, Numbers] = {}
         _tell_apart(compilation.spaces)
         lowering = Lowering(
@@ -96,8 +96,9 @@ class RecordDecisions:
         compilation.lowering = lowering
 
 
-def _work(space: IterationSpace, tiled: Tiled, dtypes: Mapping[str, np.dtype[Any]]) -> TileWork:
+def _work(space: IterationSpace, compilation: Compilation) -> TileWork:
     """What the busiest rank computes."""
+    tiled, dtypes = compilation.tiled[space.name], compilation.dtypes
     hull = tiled.tiling.iterations(space.ranges)
     mean = float(busiest(space, np.array([tiled.tiling.parts], np.int64))[0])
     iterations = hull * (mean / max(1.0, float(hull.max(initial=0))))
@@ -112,11 +113,14 @@ def _work(space: IterationSpace, tiled: Tiled, dtypes: Mapping[str, np.dtype[Any
             held = np.minimum(held, iterations)
         touched = held * dtypes[use.data].itemsize * min(1.0, use.share * chosen)
         nbytes += touched
+        size, most = dtypes[use.data].itemsize, float(touched.max(initial=0))
         if sweep := float(swept_lines(space, use.index, own)[0]):
-            lines.append((sweep, float(touched.max(initial=0)) * LINE / dtypes[use.data].itemsize))
-    work = work_of(space)
+            lines.append((sweep, most * LINE / size))
+        if not isinstance(use, Write) and use.approximate:
+            lines.append((float(use.tiles.volumes.max(initial=0)) * size, most * CHOSEN / size))
+    work = compilation.works.get(space.name) or work_of(space)
     return TileWork(
-        float(iterations.max(initial=0)) * work.operations,
+        float(work.in_tile(space, iterations.max(initial=0, keepdims=True), own)[0]),
         float(nbytes.max(initial=0)),
         work.kind,
         times(space.state),

@@ -14,6 +14,7 @@ from distspmd.analysis.iteration_spaces import IterationSpace, IterationSpaces, 
 from distspmd.analysis.loop_hulls import widen_to_hulls
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.whole_program import unchanged_control_flow
+from distspmd.analysis.work import work_of
 from distspmd.errors import ScheduleError, UnsupportedProgram
 from distspmd.layouts.mesh import Mesh
 from distspmd.passes.compilation import Compilation
@@ -56,6 +57,7 @@ class TileNamedSpaces:
             UnsupportedProgram: a range that is not known before the run.
         """
         compilation.spaces = spaces = as_tiled(compilation.spaces)
+        compilation.works = {space.name: work_of(space) for space in spaces}
         named = [space for space in spaces if space.name in compilation.grids]
         idle = {space.name: idle_sentences(space, compilation.grids[space.name]) for space in named}
         whole = tuple(whole_node(s) for s in spaces if s.expansion and is_whole(s.parameters))

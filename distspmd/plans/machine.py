@@ -6,6 +6,7 @@ import json
 import math
 import os
 import platform
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import Enum
 from pathlib import Path
@@ -30,6 +31,30 @@ class Kind(Enum):
     """Such loops, where most work is in roots, quotients, exponentials and other functions."""
     SINGLE_FUNCTION = "functions in single precision"
     """The same in single precision."""
+    LINE = "routines on lines"
+    """Loops of routines, which go from element to element of a line."""
+    SORT = "sorts"
+    """Sorts of lines: elements times the logarithm of their number."""
+    ORDER = "sorts of places"
+    """The same of the places of elements."""
+    SEARCH = "searches"
+    """Steps of searches in lines that are in order."""
+    TRANSFORM = "Fourier transforms"
+    """Elements times the logarithm of their number."""
+    LU = "systems of equations"
+    """Factorisations by LAPACK with rows exchanged, and what they solve."""
+    CHOLESKY = "definite matrices"
+    """Factorisations of definite matrices."""
+    QR = "orthogonal factorisations"
+    """Householder's."""
+    EIGEN = "symmetric eigenvalues"
+    """With eigenvectors, of symmetric and Hermitian matrices."""
+    GENERAL_EIGEN = "general eigenvalues"
+    """With eigenvectors, of other matrices."""
+    SVD = "singular values"
+    """With singular vectors."""
+    PYTHON = "calls of Python"
+    """Calls of functions of Python, and bytes that these get and give."""
 
     @property
     def is_product(self) -> bool:
@@ -40,6 +65,26 @@ class Kind(Enum):
     def is_single(self) -> bool:
         """Whether it is known to be in single precision."""
         return self in (Kind.SINGLE_PRODUCT, Kind.SINGLE_FUNCTION)
+
+
+Rate = tuple[float, float]
+"""Seconds of a library call for an operation, and for a byte of its operands."""
+
+RATES: Mapping[Kind, Rate] = {
+    Kind.LINE: (8.5e-10, 0.0),
+    Kind.SORT: (4.6e-9, 1e-10),
+    Kind.ORDER: (5e-9, 3e-9),
+    Kind.SEARCH: (8e-9, 0.0),
+    Kind.TRANSFORM: (4e-10, 2.5e-10),
+    Kind.LU: (5e-11, 3e-10),
+    Kind.CHOLESKY: (6e-11, 3e-10),
+    Kind.QR: (7e-11, 5e-10),
+    Kind.EIGEN: (2.6e-11, 3e-9),
+    Kind.GENERAL_EIGEN: (1e-10, 8e-9),
+    Kind.SVD: (3e-11, 3e-9),
+    Kind.PYTHON: (1.5e-5, 2e-9),
+}
+"""What is assumed of kinds of library calls that nobody has measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +113,8 @@ class Machine:
         near: bytes that the nearest cache holds; what a loop reads across the rows of an array is
             brought there in lines, and again if the lines of a sweep are more. 0 where unknown.
         launch: seconds to begin an iteration space.
+        rates: of kinds of library calls, by :attr:`Kind.name`: seconds for an operation, and for a
+            byte; those of :data:`RATES` where a kind is not among them.
         lone: part of the time for a byte that moves which it takes where one core alone moves any,
             for those that do so at once share the way to memory; with `cores` only.
         cores: that all ranks share, where ranks are more than cores; 0 where each has its own. A
@@ -99,13 +146,19 @@ class Machine:
     node_ranks: int = 0
     far_alpha: float = 4e-6
     far_beta: float = 1e-10
+    rates: tuple[tuple[str, float, float], ...] = ()
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            number = getattr(self, field.name)
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        object.__setattr__(self, "rates", tuple(map(tuple, given.pop("rates"))))
+        for name, *rate in self.rates:
+            if name not in Kind.__members__:
+                raise ArgumentError(f"Machine(rates=): {describe(name)} is no kind of work.")
+            given |= {f"rates of {name}, {number}": each for number, each in enumerate(rate)}
+        for name, number in given.items():
             if isinstance(number, bool) or not isinstance(number, (int, float)) or not number >= 0:
                 raise ArgumentError(
-                    f"Machine({field.name}={describe(number)}): a cost is a number from 0 on."
+                    f"Machine({name}={describe(number)}): a cost is a number from 0 on."
                 )
         if not isinstance(self.node_ranks, int):
             raise ArgumentError(
@@ -145,16 +198,20 @@ class Machine:
         shared = self.sharing(working)
         far = np.minimum(nbytes, 2 * np.maximum(nbytes - self.cache / shared, 0))
         moving = self.stream * ((nbytes + again) * self.cached + far * max(0.0, 1 - self.cached))
-        coding = operations * self._operation(kind)
-        if kind.is_product:
-            coding = coding + nbytes * self.packing * self._part(kind)
+        operation, byte = self.rate(kind)
+        coding = operations * operation + (nbytes * byte if byte else 0.0)
         return self.launch + shared * np.maximum(coding, moving)
 
-    def _operation(self, kind: Kind) -> float:
-        if kind is Kind.LOOP:
-            return self.operation
-        each = self.product if kind.is_product else self.operation * self.function
-        return each * self._part(kind)
+    def rate(self, kind: Kind) -> Rate:
+        """Seconds of a kind of code for an operation, and for a byte of its operands."""
+        if kind in RATES:
+            measured = (rate for name, *rate in self.rates if name == kind.name)
+            operation, byte = next(measured, RATES[kind])
+            return operation, byte
+        part = self._part(kind)
+        if kind.is_product:
+            return self.product * part, self.packing * part
+        return self.operation * (1.0 if kind is Kind.LOOP else self.function * part), 0.0
 
     def _part(self, kind: Kind) -> float:
         """Of the time in double precision, what one kind of code takes."""
@@ -228,6 +285,7 @@ _OF_RANKS = frozenset(
         "launch",
         "lone",
         "cores",
+        "rates",
     )
 )
 _OF_NODES = frozenset(("node_ranks", "far_alpha", "far_beta"))
@@ -241,4 +299,13 @@ def _is_machine(found: object) -> bool:
         return False
     if not isinstance(found.get("node_ranks", 0), int):
         return False
-    return all(isinstance(n, int | float) and n >= 0 and math.isfinite(n) for n in found.values())
+    rates = found.get("rates", [])
+    numbers: list[Any] = [number for name, number in found.items() if name != "rates"]
+    if not isinstance(rates, list) or not all(_is_rate(rate) for rate in rates):
+        return False
+    numbers += [number for rate in rates for number in rate[1:]]
+    return all(isinstance(n, int | float) and n >= 0 and math.isfinite(n) for n in numbers)
+
+
+def _is_rate(found: object) -> bool:
+    return isinstance(found, list) and len(found) == 3 and found[0] in Kind.__members__

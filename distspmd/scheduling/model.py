@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from distspmd.analysis.loop_runs import busiest, times
 from distspmd.analysis.uses import Read, Update
-from distspmd.analysis.work import LINE, Work, swept_lines, work_of
+from distspmd.analysis.work import CHOSEN, LINE, Work, swept_lines, work_of
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.layouts.relations import in_pieces
@@ -168,9 +168,16 @@ class Model:
             nbytes += touched
             sweep = swept_lines(footprint.space, slot.use.index, tilings.parts)
             again += (sweep > (program.machine.near or np.inf))[:, None] * touched * LINE / size
+            if isinstance(slot.use, Read | Update) and slot.use.approximate:
+                is_far = own.tiles.volumes * size > (program.machine.near or np.inf)
+                again += is_far * touched * CHOSEN / size
         work = program.works[name]
         each = program.machine.computing(
-            iterations * work.operations, nbytes, work.kind, tilings.working[:, None], again
+            work.in_tile(footprint.space, iterations, tilings.parts),
+            nbytes,
+            work.kind,
+            tilings.working[:, None],
+            again,
         )
         seconds = each.max(axis=1) * (1 + _SHORTER * np.log2(self._cuts(footprint, tilings)))
         return SpaceVariable(name, candidates, program.times[name] * seconds, tiles.max(axis=1))

@@ -41,7 +41,7 @@ class Scores:
             nbytes += held.volumes[:, 0] * self.itemsizes[slot.data]
         work = self.works[space.name]
         return self.machine.beta * nbytes + self.machine.computing(
-            tilings.iterations[:, 0] * work.operations,
+            work.in_tile(space, tilings.iterations[:, 0], tilings.parts),
             nbytes,
             work.kind,
             tilings.parts.prod(axis=1),

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 import distspmd
 from distspmd import cli, doctor
 from distspmd.doctor import Check
+from distspmd.errors import ArgumentError
 from distspmd.layouts import Layout, Mesh
-from distspmd.plans.machine import Kind, Machine, measurements
+from distspmd.plans.machine import RATES, Kind, Machine, measurements
 from distspmd.runtime.measure.hosts import NEVER, caches, nearest, parted, threshold
+from distspmd.runtime.measure.library_calls import rate
 
 SLOW = Machine(alpha=1.0, beta=2.0, copy=3.0, single_copy_bytes=4, run_bytes=5)
 
@@ -104,10 +106,34 @@ def test_a_byte_of_a_product_costs_what_one_of_few_rows_takes_longer() -> None:
 
 def test_bytes_of_a_product_are_packed_beside_its_operations() -> None:
     machine = Machine(product=2.0, single=0.5, packing=3.0, operation=2.0, stream=0, launch=0)
-    found = [machine.computing(10, 5, kind) for kind in Kind]
+    found = [machine.computing(10, 5, kind) for kind in Kind if kind not in RATES]
     assert found == [35, 17.5, 20, 20, 10]
     assert machine.computing(10, 5, Kind.PRODUCT, 2) == 35
     assert replace(machine, cores=1).computing(10, 5, Kind.PRODUCT, 2) == 70
+
+
+def test_library_calls_have_rates_of_their_own_which_a_measurement_keeps() -> None:
+    machine = Machine(rates=(("SORT", 2.0, 3.0),), stream=0, launch=0)
+    assert machine.computing(10, 5, Kind.SORT) == 35
+    assert machine.rate(Kind.SVD) == RATES[Kind.SVD]
+    machine.store("x")
+    assert Machine.measured() == machine
+    assert hash(Machine.measured()) == hash(machine)
+    for rates in ('["SORT", 2.0, 3.0]', '[["SORT", 2.0]]', '[["SORT", 2.0, -1]]', '[["A", 1, 1]]'):
+        text = stored("7")
+        measurements().write_text(text.replace('"alpha"', f'"rates": {rates}, "alpha"'))
+        assert Machine.measured() == Machine()
+    with pytest.raises(ArgumentError, match=r"'TALK' .* is no kind of work"):
+        Machine(rates=(("TALK", 1.0, 1.0),))
+    with pytest.raises(ArgumentError, match="a cost is a number from 0 on"):
+        Machine(rates=(("SORT", -1.0, 1.0),))
+
+
+def test_two_calls_of_a_library_tell_what_an_operation_and_a_byte_cost() -> None:
+    works = [(1000.0, 30.0), (100000.0, 20.0)]
+    assert rate(works, [2.0 * n + 3.0 * nbytes for n, nbytes in works]) == pytest.approx((2.0, 3.0))
+    assert rate(works, [9000.0, 200000.0])[0] > 0
+    assert rate(works[:1], [500.0]) == (0.5, 0.0)
 
 
 def test_a_rank_that_moves_bytes_alone_has_the_way_to_memory_for_itself() -> None:
@@ -181,6 +207,8 @@ def test_what_the_doctor_measures_is_what_plans_and_all_ranks_go_by(
     assert 1e-12 < found.stream < 1e-6
     assert 0 < found.cached <= 1
     assert 0 <= found.cache < 1 << 28
+    assert {name for name, *_ in found.rates} == {k.name for k in RATES} - {"PYTHON"}
+    assert all(1e-12 < each < 1e-6 for _, each, _ in found.rates)
     assert 1 << 12 <= found.single_copy_bytes <= NEVER
     assert 1 << 12 <= found.run_bytes <= NEVER
     rows, columns = (Layout.parse(text, Mesh(x=2)) for text in ("[2{x}4, 4]", "[4, 2{x}4]"))

@@ -9,6 +9,7 @@ import functools
 import itertools
 import json
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -21,6 +22,7 @@ from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.plans.machine import Machine
 from distspmd.runtime.launch.mpiexec import launch
+from distspmd.runtime.measure.library_calls import build_lines, measure_calls
 from distspmd.runtime.redistribution.redistribute import allocate, redistribute
 
 NEVER = 1 << 62
@@ -31,6 +33,8 @@ _RUNS, _RUN = 1 << 12, 1 << 8
 """Runs of memory that are copied, and bytes of each."""
 _SIZES = tuple(1 << power for power in range(12, 25, 2))
 _REPEAT = 15
+_FEW_TIMES = 5
+"""How often library calls are measured, each of the longest of which take a tenth of a second."""
 _EDGE, _THIN = 512, 64
 """Rows, columns and depth of the product that is measured, and rows of one that has few."""
 _FEW, _CACHED, _SWEEPS = 1 << 7, 1 << 11, 64
@@ -52,13 +56,18 @@ def measure(ranks: int | None = None, timeout: float = 120) -> Machine:
     """
     cores = os.cpu_count() or 1
     chosen = ranks or max(2, min(8, cores))
-    argv = ["-m", "distspmd.runtime.measure.hosts"]
+    argv = ["-m", "distspmd.runtime.measure.hosts", str(build_lines())]
     done = launch(argv, ranks=chosen, threads=1, capture=True, timeout=timeout).check()
     return Machine(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def measured_on(comm: Any) -> Machine:
-    """The machine as all ranks of a communicator find it together."""
+def measured_on(comm: Any, library: Path | None = None) -> Machine:
+    """The machine as all ranks of a communicator find it together.
+
+    Args:
+        library: routines that :func:`build_lines` has compiled; without it, library calls are not
+            measured.
+    """
     alpha = _exchange(comm, 8)
     here, there = np.zeros(_LARGE, np.uint8), np.zeros(_LARGE, np.uint8)
     copy = _least(comm, lambda: np.copyto(there, here)) / _LARGE
@@ -68,6 +77,10 @@ def measured_on(comm: Any) -> Machine:
     copies, runs = (_threshold(comm, wins) for wins in (_single_copy_wins, _run_wins))
     speeds: dict[str, Any] = {**_computing(comm), **_reading(comm), "near": nearest()}
     speeds["lone"] = min(1.0, alone / copy)  # noise is no faster copy of all
+    if library is not None:
+        least = functools.partial(_least_of_each, comm, repeat=_FEW_TIMES)
+        calls = measure_calls(library, least)
+        speeds["rates"] = tuple((kind.name, *rate) for kind, rate in calls.items())
     return Machine(alpha, beta, copy, copies, runs, _beginning(comm), **speeds)
 
 
@@ -273,7 +286,7 @@ def measure_and_print() -> None:
     """Measure on all ranks of the launch; rank 0 prints."""
     from mpi4py import MPI
 
-    found = measured_on(MPI.COMM_WORLD)
+    found = measured_on(MPI.COMM_WORLD, Path(sys.argv[1]) if len(sys.argv) > 1 else None)
     if MPI.COMM_WORLD.rank == 0:
         print(json.dumps(asdict(found)), flush=True)
 
