@@ -5,6 +5,7 @@ Nothing here compares tiles in pairs: elements are counted in a grid of the bord
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -108,7 +109,7 @@ def covers(layout: Layout, boxes: Numbers) -> bool:
     """Whether each element of some boxes is in a tile of the layout."""
     if covers_all(layout):
         return True
-    return bool((covered(boxes, layout.tiles.bounds) == volumes(boxes)).all())
+    return bool((covered_by(layout, boxes) == volumes(boxes)).all())
 
 
 def covered(boxes: Numbers, tiles: Numbers) -> Numbers:
@@ -124,6 +125,19 @@ def covered(boxes: Numbers, tiles: Numbers) -> Numbers:
         return _covered_one_by_one(boxes, tiles)
     sums = _sums_before(_painted(tiles, cuts), cuts)
     return _within_corners(sums, _places(boxes, cuts))
+
+
+_FEW_PAIRS = 1 << 12
+"""Of boxes and tiles, which are compared faster one by one than in a grid of borders."""
+
+
+def covered_by(layout: Layout, boxes: Numbers) -> Numbers:
+    """How many elements of each box are in at least one tile of a layout."""
+    tiles = layout.tiles.bounds
+    if len(boxes) * len(tiles) <= _FEW_PAIRS and are_tiles_disjoint(layout):
+        found: Numbers = volumes(common(boxes[:, None], tiles[None])).sum(axis=1)
+        return found
+    return covered(boxes, tiles)
 
 
 def _places(boxes: Numbers, cuts: Sequence[Numbers]) -> Numbers:
@@ -189,6 +203,7 @@ def are_disjoint(boxes: Numbers) -> bool:
     return bool(covered(whole[None], boxes)[0] == held.sum())
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def are_tiles_disjoint(layout: Layout) -> bool:
     """Whether no element is in two different tiles."""
     if layout.tiles.sides is not None:

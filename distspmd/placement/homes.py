@@ -16,9 +16,9 @@ to one of the ranks, and the others get the neutral element.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -273,16 +273,21 @@ def works_in_place(use: Use, home: Layout) -> bool:
 def _candidates(uses: Sequence[Use], caller: Layout | None, whole: bool) -> Iterator[Layout]:
     """Writers' layouts, then readers', what all on one mesh use, then the caller's.
 
-    Each covers all uses, and the whole array if that is wanted, and comes once.
+    Each covers all uses, and the whole array if that is wanted, and comes once. Of the layouts of
+    single uses they are those that are used most.
     """
     written = _is_written(uses)
     ordered: list[Use] = [*_writes_of_values(uses)]
     ordered += [u for u in uses if isinstance(u, Read) and not u.is_asked_for(written)]
     ordered += [u for u in uses if u.layout.partial]
     extents, boxes = uses[0].layout.extents, _needed(uses, whole)
-    plain = [Layout.of_bounds(u.layout.mesh, extents, u.layout.bounds) for u in ordered]
+    weights: dict[Layout, float] = {}
+    for use in ordered:
+        layout = Layout.of_bounds(use.layout.mesh, extents, use.layout.bounds)
+        weights[layout] = weights.get(layout, 0.0) + use.times * int(layout.volumes.max())
     seen: set[bytes] = set()
-    for layout in (c for own in (*plain, *_hulls(uses)) for c in (own, stretched(own))):
+    plain = (*most_used(weights), *_hulls(uses))
+    for layout in (c for own in plain for c in (own, stretched(own))):
         key = layout.bounds.tobytes()
         if key not in seen and covers(layout, boxes):
             seen.add(key)
@@ -292,6 +297,26 @@ def _candidates(uses: Sequence[Use], caller: Layout | None, whole: bool) -> Iter
     elif not seen:
         mesh = uses[0].layout.mesh
         yield Layout.of_boxes(mesh, extents, [intervals.whole(extents)] * mesh.size)
+
+
+MOST_USED = 32
+"""Layouts of single uses in which a container may live, at most.
+
+An unrolled loop can use a part of an array in each iteration that differs from all others. To weigh
+each of them for all uses would take a time that grows with the square of the iterations.
+"""
+_L = TypeVar("_L")
+
+
+def most_used(weights: Mapping[_L, float]) -> list[_L]:
+    """The layouts that are used most, in the order in which they are given.
+
+    Args:
+        weights: of each layout, the elements of a tile of it that are used in a run.
+    """
+    heaviest = sorted(weights, key=lambda layout: -weights[layout])[:MOST_USED]
+    kept = {*heaviest}
+    return [layout for layout in weights if layout in kept]
 
 
 def _scattered(uses: Sequence[Use], whole: bool, others: Sequence[Layout]) -> Iterator[Layout]:

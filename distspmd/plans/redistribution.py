@@ -174,7 +174,7 @@ class Bound:
         found[: move.target.ranks] = move.target.volumes
         if not relations.covers_all(move.source):
             tiles = move.target.tiles
-            counts = relations.covered(tiles.bounds, move.source.tiles.bounds)
+            counts = relations.covered_by(move.source, tiles.bounds)
             found[: move.target.ranks] = np.append(counts, 0)[tiles.of]
         found[: min(move.source.ranks, move.target.ranks)] -= relations.kept(
             move.source, move.target

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from distspmd.analysis.uses import Read
 from distspmd.layouts import intervals
+from distspmd.placement.homes import most_used
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Kind, Machine
 from distspmd.scheduling import boxes, traffic
@@ -277,8 +278,11 @@ class ContainerChoice:
 
         Last of all come parts of tiles of results, which ranks reduce for each other.
         """
-        alone = [*dict.fromkeys(use.tiles.key(number) for use, number in members)]
-        hulls = []
+        weights: dict[Key, float] = {}
+        for use, number in members:
+            key = use.tiles.key(number)
+            weights[key] = weights.get(key, 0.0) + use.times * int(use.tiles.largest[number])
+        alone, hulls = [*weights], []
         joined = functools.partial(hull, self.columns)
         if self.is_decided:
             values = [use for use, _ in members if (use.operands == 1).all()]
@@ -291,7 +295,7 @@ class ContainerChoice:
         uses = [use.slot.use for use in self.uses]
         asked = any(isinstance(use, Read) and use.is_asked_for(True) for use in uses)
         pieces = [] if asked else [piece for use, n in members for piece in use.pieces[n]]
-        for layout in [*alone, *hulls, *pieces]:
+        for layout in [*most_used(weights), *hulls, *pieces]:
             yield layout
             yield self._stretched(layout)
 

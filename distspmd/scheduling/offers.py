@@ -125,18 +125,32 @@ class _Offers:
     def _exchange(self) -> None:
         """Add to each space what follows its neighbours' candidates."""
         before = {name: tuple(own) for name, own in self.found.items()}
+        alike = {data: self._alike(users, before) for data, users in self._users.items()}
         for name in self._open:
             offers: dict[Splits, None] = {}
             for place, use in enumerate(self._uses[name]):
-                for other, theirs in self._users[use.data]:
-                    if other != name:
-                        given = self._offered((name, place), (other, theirs), before[other])
+                for users in alike[use.data]:
+                    other = next((user for user in users if user[0] != name), None)
+                    if other is not None:
+                        given = self._offered((name, place), other, before[other[0]])
                         offers.update(dict.fromkeys(given))
             known = set(before[name])
             new = tuple(splits for splits in offers if splits not in known)
             best = self._best_offers(self.footprints[name], new)
             room = OWN + 2 * OFFERED - len(before[name])
             self.found[name] = [*before[name], *best[: max(room, 0)]]
+
+    def _alike(
+        self, users: Iterable[Place], before: Mapping[str, tuple[Candidate, ...]]
+    ) -> list[list[Place]]:
+        """Users of a container by what they offer: two different spaces of each kind, or one."""
+        found: dict[Any, list[Place]] = {}
+        for name, place in users:
+            kind = self.footprints[name].like, place, before[name]
+            held = found.setdefault(kind, [])
+            if len(held) < 2:
+                held.append((name, place))
+        return [*found.values()]
 
     def _offered(self, own: Place, other: Place, given: tuple[Candidate, ...]) -> Sequence[Splits]:
         """What candidates of another space are as candidates of one."""
