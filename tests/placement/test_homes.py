@@ -14,11 +14,21 @@ import distspmd
 from distspmd.analysis.constraints import uses
 from distspmd.analysis.iteration_spaces import spaces_of
 from distspmd.analysis.uses import Read, Use, Write
+from distspmd.frontend import numpy_program
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout, Partial
 from distspmd.layouts.mesh import Mesh
 from distspmd.lowering import Lowering
-from distspmd.placement.homes import Home, choose, moves, plan_fetch, stores, works_in_place
+from distspmd.placement.homes import (
+    MOST_USED,
+    Home,
+    choose,
+    most_used,
+    moves,
+    plan_fetch,
+    stores,
+    works_in_place,
+)
 
 FLOAT = np.dtype("float64")
 
@@ -386,3 +396,28 @@ def test_the_home_moves_no_more_than_any_other_candidate(parts):
     received = sum(m.solution.plan.received(rank) for m in inside for rank in range(6))
     assert received <= 6 * 4 * 8
     assert bool(inside) == (parts != (2, 2))
+
+
+def parts_in_turn(x: Any, y: Any) -> None:
+    """Each iteration has another part of two arrays, and is a space of its own."""
+    for i, name in enumerate("ab" * 40):
+        if name == "a":
+            y[i + 1 : -1] += x[: -i - 2]
+        else:
+            x[i + 1 :] *= 1.5
+
+
+def test_of_many_parts_of_an_array_those_that_are_used_most_may_be_its_home():
+    weights = {name: number % 50 for number, name in enumerate(map(str, range(100)))}
+    kept = most_used(weights)
+    assert len(kept) == MOST_USED
+    assert kept == sorted(kept, key=int)
+    assert min(weights[name] for name in kept) == 50 - MOST_USED // 2
+    assert most_used({"a": 1.0, "b": 2.0}) == ["a", "b"]
+    n = 1 << 20
+    program = numpy_program(parts_in_turn, np.ones(n), np.ones(n), host="refuse")
+    lowering = distspmd.lower(program, ranks=3)
+    assert len(lowering.spaces) >= 80
+    assert all(len(home.over) <= 2 * (MOST_USED + 1) for home in lowering.homes)
+    homes = {home.data: home.layout for home in lowering.homes}
+    assert max(homes[name].volume(rank) for name in "xy" for rank in range(3)) < n / 2

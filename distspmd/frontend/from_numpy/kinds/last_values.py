@@ -27,12 +27,14 @@ from distspmd.frontend.from_numpy.arrays.values import (
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.kinds.variables import OneOf
 from distspmd.frontend.from_numpy.kinds.varying import ReadLoopAgain
+from distspmd.frontend.from_numpy.reader.bindings import once_per_node
 from distspmd.frontend.from_numpy.reader.texts import Text, kept_text, values_in
 from distspmd.frontend.tensor_ir.statements import Container, SetSymbol, loads_of
 from distspmd.frontend.tensor_ir.whole_numbers import simplified, symbol
 from distspmd.runtime.calls.form import rebuilt
 
 
+@once_per_node
 def names_read(node: ast.AST) -> Counter[str]:
     """How often a part of a program reads each variable."""
     found: Counter[str] = Counter()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from distspmd.frontend.from_numpy.reader.jumps import Given
 
@@ -37,16 +39,41 @@ def own_variables(statements: Sequence[ast.stmt]) -> set[str]:
     return own - shared
 
 
+_Found = TypeVar("_Found")
+
+
+def once_per_node(tell: Callable[[Any], _Found]) -> Callable[[Any], _Found]:
+    """A question about the syntax of a function that is answered once, however often it is called.
+
+    The node may not change after it was asked for, nor may anybody change the answer.
+    """
+    known: WeakKeyDictionary[ast.AST, _Found] = WeakKeyDictionary()
+
+    @functools.wraps(tell)
+    def told(node: ast.AST) -> _Found:
+        if node not in known:
+            known[node] = tell(node)
+        return known[node]
+
+    return told
+
+
 _SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 
 
 def without_locals(node: ast.AST, known: Mapping[str, Any]) -> dict[str, Any]:
     """What a function sees of names around it: not of those that it binds anywhere itself."""
+    local = _locals_of(node)
+    return {name: value for name, value in known.items() if name not in local}
+
+
+@once_per_node
+def _locals_of(node: ast.AST) -> frozenset[str]:
     own: set[str] = set()
     shared: set[str] = set()
     for part in getattr(node, "body", []) if not isinstance(node, ast.Lambda) else []:
         _note_bindings(part, own, shared)
-    return {name: value for name, value in known.items() if name not in own - shared}
+    return frozenset(own - shared)
 
 
 def _note_bindings(node: ast.AST, own: set[str], shared: set[str]) -> None:
@@ -70,6 +97,7 @@ def _note_bindings(node: ast.AST, own: set[str], shared: set[str]) -> None:
             _note_bindings(child, own, shared)
 
 
+@once_per_node
 def yields(node: ast.AST) -> bool:
     """Whether a function is a generator; those that it defines are others."""
     for part in ast.iter_child_nodes(node):
@@ -80,6 +108,7 @@ def yields(node: ast.AST) -> bool:
     return False
 
 
+@once_per_node
 def written_into(node: ast.AST) -> frozenset[str]:
     """Names of variables of which a function assigns parts: ``x[...] = value``."""
     return frozenset(
@@ -94,6 +123,7 @@ def written_into(node: ast.AST) -> frozenset[str]:
 _CHANGING = {"sort", "fill", "resize", "put", "partition", "itemset", "setfield", "byteswap"}
 
 
+@once_per_node
 def changed_in_place(node: ast.AST) -> frozenset[str]:
     """Names of variables whose arrays a function changes: parts, ``x += 1``, ``out=x``."""
     found = set(written_into(node))

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from distspmd.frontend.from_numpy.library.shared import Cells
-from distspmd.frontend.from_numpy.reader.bindings import own_variables
+from distspmd.frontend.from_numpy.reader.bindings import once_per_node, own_variables
 
 _INNER = ast.FunctionDef | ast.Lambda
 
@@ -22,6 +22,7 @@ _INNER = ast.FunctionDef | ast.Lambda
 _Function = TypeVar("_Function", bound=ast.FunctionDef | ast.Lambda)
 
 
+@once_per_node
 def with_cells(function: _Function) -> _Function:
     """A function whose variables that inner functions bind are attributes; it, if it has none."""
     parts = list(ast.walk(function))

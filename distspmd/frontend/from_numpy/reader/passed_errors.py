@@ -32,7 +32,8 @@ def read_body(run: Context, node: ast.FunctionDef, caller: Frame | None) -> None
         caller: the frame of the call; None for the program itself.
     """
     _check_depth(run, node)
-    handlers = _handlers(run, caller) if caller is not None and may_raise(node) else None
+    may_pass = caller is not None and caller.attempts and may_raise(node)
+    handlers = _handlers(run, caller) if caller is not None and may_pass else None
     if caller is None or handlers is None:
         run.block(_body(run, node, ()))
         return
