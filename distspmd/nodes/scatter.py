@@ -15,11 +15,14 @@ import dace.library
 import sympy
 from dace import SDFG, Memlet, SDFGState, dtypes
 from dace.codegen.common import sym2cpp
-from dace.properties import ListProperty, Property
+from dace.properties import ListProperty, Property, ShapeProperty
 from dace.sdfg import nodes
 from dace.transformation.transformation import ExpandTransformation
 
 from distspmd.nodes.blas_products import LOOPS
+from distspmd.runtime.engine.compile_runtime import INCLUDE
+
+_HEADER = INCLUDE / "distspmd" / "kernels" / "own_places.hpp"
 
 LOOP = "distspmd-scatter"
 """Name of the expansion to a loop over the indices."""
@@ -114,15 +117,26 @@ class ExpandToLoop(ExpandTransformation):
         indices = [operands[f"_in{n}"] for n in range(len(node.picked))]
         rest = node.rest(len(out.extents))
         counters = [f"__c{d}" for d in range(len(indices[0].extents))]
-        lines = [_loop(c, n) for c, n in zip(counters, indices[0].extents, strict=True)]
-        lines.append("{")
-        for d, index in zip(node.picked, indices, strict=True):
-            lines.append(f"const int64_t __p{d} = {index.at(counters)} - ({_text(out.begins[d])});")
-            lines.append(f"if (__p{d} < 0 || __p{d} >= {_text(out.extents[d])}) continue;")
-        lines += [_loop(f"__p{d}", out.extents[d]) for d in rest]
+        *outer, count = indices[0].extents
         places = [f"__p{d}" for d in range(len(out.extents))]
+        found, inside, whole = [], ["true"], ["true"]
+        for d, length, index in zip(node.picked, node.lengths, indices, strict=True):
+            own, all_, extent = index.at(counters), _text(length), _text(out.extents[d])
+            place = f"distspmd_checked_index({own}, {all_}, {node.line})"
+            found.append(f"const int64_t {places[d]} = {place} - ({_text(out.begins[d])});")
+            inside.append(f"uint64_t({places[d]}) < uint64_t({extent})")
+            whole.append(f"{extent} == {all_}")
         given = value.at([] if node.one_value else [*counters, *(places[d] for d in rest)])
-        lines += [OPERATIONS[node.operation].format(out.at(places), given) + ";", "}"]
+        heads = [_loop(c, n) for c, n in zip(counters, outer, strict=False)]
+        number = f"[&](const int64_t {counters[-1]})"
+        lines = [
+            *heads,
+            f"distspmd::for_own({_text(count)}, {' && '.join(whole)},",
+            f"{number} {{ {' '.join(found)} return {' & '.join(inside)}; }},",
+            f"{number} {{ {' '.join(found)}",
+            *(_loop(places[d], out.extents[d]) for d in rest),
+            f"{OPERATIONS[node.operation].format(out.at(places), given)}; }});",
+        ]
         pointers = {name: dtypes.pointer(operand.dtype) for name, operand in operands.items()}
         return nodes.Tasklet(
             node.label,
@@ -130,6 +144,7 @@ class ExpandToLoop(ExpandTransformation):
             {"_out": pointers["_out"]},
             "\n".join(lines),
             language=dtypes.Language.CPP,
+            code_global=f'#include "{_HEADER}"\n',
         )
 
 
@@ -147,13 +162,15 @@ class Scatter(nodes.LibraryNode):
 
     ``picked`` are the dimensions that arrays of indices pick, ``_in0``, ...; the others come behind
     those of ``c`` in ``_value``, which may also be one number for all. ``_base`` is what ``_out``
-    was before. All indices are inside.
+    was before. Negative indices count from the end, and those out of range are errors of a line.
     """
 
     implementations = {LOOPS: ExpandToMap, LOOP: ExpandToLoop}  # noqa: RUF012
     default_implementation = LOOP
 
     picked = ListProperty(element_type=int, default=[], desc="Dimensions that indices pick")
+    lengths = ShapeProperty(default=(), desc="The whole extents of these dimensions")
+    line = Property(dtype=int, default=0, desc="Of the program, for an index out of range")
     operation = Property(dtype=str, default="", desc="What is done to a place, of OPERATIONS")
     one_value = Property(dtype=bool, default=False, desc="Whether all places get one number")
 
@@ -162,12 +179,21 @@ class Scatter(nodes.LibraryNode):
         name: str = "scatter",
         picked: Sequence[int] = (),
         operation: str = "",
+        lengths: Sequence[Any] = (),
+        line: int = 0,
         one_value: bool = False,
         **keywords: Any,
     ) -> None:
         inputs = {"_base", "_value", *(f"_in{n}" for n in range(len(picked)))}
         super().__init__(name, inputs=inputs, outputs={"_out"}, **keywords)
         self.picked, self.operation, self.one_value = list(picked), operation, one_value
+        self.lengths, self.line = tuple(lengths), line
+
+    @property
+    def free_symbols(self) -> set[str]:
+        """Those of the whole extents."""
+        own = {str(s) for n in self.lengths for s in getattr(n, "free_symbols", ())}
+        return super().free_symbols | own
 
     def rest(self, dimensions: int) -> list[int]:
         """The dimensions that no indices pick."""

@@ -11,6 +11,7 @@ import pytest
 
 import distspmd
 from distspmd.frontend import numpy_program
+from distspmd.plans import Machine
 
 RNG = np.random.default_rng(0)
 
@@ -215,3 +216,36 @@ def test_what_ranks_write_of_their_own_moves_at_most_a_row_at_each_border(
     inside = [p for p in plans if {str(s.kind) for s in p.steps} - {"scatter", "gather"}]
     received = sum(plan.received(rank) for plan in inside for rank in range(4))
     assert received <= rows * 3 * given[0].nbytes // len(given[0])
+
+
+def written_by_owners(y: Any, index: Any, v: Any) -> None:
+    for _t in range(3):
+        y[index] = v
+        np.add.at(y, index, v)
+        y *= 1.01
+
+
+def test_indices_and_values_that_do_not_change_move_once() -> None:
+    n = 1 << 18
+    given = np.ones(n), RNG.integers(-n, n, n // 4), np.ones(n // 4)
+    lowering = distspmd.lower(numpy_program(written_by_owners, *given), ranks=4, machine=Machine())
+    assert {space.parts for space in lowering.spaces if space.name.split(".")[0] == "y"} == {(4,)}
+    assert {memlet.times for memlet in lowering.memlets} == {1}
+
+
+def with_one_out_of_range(y: Any, index: Any, v: Any) -> Any:
+    x = np.zeros(48)
+    np.add.at(x, index + 30, 1.0)
+    return 3.0
+
+
+@pytest.mark.parametrize("function", [written_by_owners, with_one_out_of_range])
+def test_who_writes_checks_the_indices(unoptimised: None, function: Callable[..., Any]) -> None:
+    given = np.ones(48), np.array([3, 18, -49]), np.ones(3)
+    if function is with_one_out_of_range:
+        given[1][2] = 18
+    outside = "48" if function is with_one_out_of_range else "-49"
+    for called in (function, program := distspmd.program(function)):
+        with pytest.raises(IndexError, match=f"index {outside} is out of bounds"):
+            called(*(array.copy() for array in given))
+    program.close()

@@ -120,6 +120,8 @@ def _operations(block: Block) -> set[str]:
             found |= {name for name in _HEADERS if f"{name}(" in statement.expression}
         if isinstance(statement, SetSymbol) and isinstance(statement.value, CheckedIndex):
             found.add("checked_index")
+        if isinstance(statement, Library):
+            found |= {*statement.operations}
         for inner in statement.blocks():
             found |= _operations(inner)
     return found

@@ -192,12 +192,14 @@ class Library(Statement):
         inputs: containers by connector.
         outputs: containers by connector.
         stays: whether it is there for more than what it writes.
+        operations: of the runtime that the node calls.
     """
 
     make: Callable[[], Any]
     inputs: dict[str, Container]
     outputs: dict[str, Container]
     stays: bool = False
+    operations: tuple[str, ...] = ()
 
     def reads(self) -> Iterator[Container]:
         """The inputs."""

@@ -9,6 +9,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 import sympy
+from dace import symbolic
 
 from distspmd.expressions.ir import Expression, Load, apply, cast
 from distspmd.frontend.from_numpy.arrays.arithmetic import choose, same_mask
@@ -19,7 +20,7 @@ from distspmd.frontend.from_numpy.arrays.lengths import with_capacity
 from distspmd.frontend.from_numpy.arrays.real_or_complex import RealOrComplex, joined, to_be_written
 from distspmd.frontend.from_numpy.arrays.subscripts import Axis, Masked, Picked, parse_subscript
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
-from distspmd.frontend.from_numpy.arrays.transcript import shape_text, told
+from distspmd.frontend.from_numpy.arrays.transcript import line_of_error, shape_text, told
 from distspmd.frontend.from_numpy.arrays.values import (
     INT64,
     Tensor,
@@ -37,7 +38,7 @@ from distspmd.frontend.tensor_ir.statements import (
     Parameter,
     Store,
 )
-from distspmd.frontend.tensor_ir.whole_numbers import Whole, add, multiply, same
+from distspmd.frontend.tensor_ir.whole_numbers import Whole, add, multiply, same, text
 from distspmd.nodes.scatter import Scatter
 
 
@@ -144,7 +145,7 @@ def _advanced(
 ) -> tuple[tuple[Length, ...], list[Any]]:
     """The shape of the result, and for each dimension of the base a function of the index."""
     picked = [(n, x) for n, x in enumerate(found) if isinstance(x, Picked)]
-    common = tracer.broadcast_shape([x.indices.shape for _, x in picked])
+    common = tracer.broadcast_shape([x.given.shape for _, x in picked])
     numbers = [
         n
         for n, x in enumerate(found)
@@ -178,8 +179,7 @@ def _advanced(
         elif function[0] == "one":
             places.append(function[1])
         else:
-            indices = Picked(tracer.broadcast(function[1].indices, common))
-            places.append((indices, begin, len(common)))
+            places.append((function[1].spread(tracer, common), begin, len(common)))
     return tuple(shape), places
 
 
@@ -262,11 +262,11 @@ def _scatter_plain(
     if any(isinstance(part, Load) and part.array is base.container for part in _loads(expression)):
         given = value = tracer.stored_anew(value, "before")
         expression = value.element(index)
-    place = _gathered_index(places, index)
-    is_apart = _are_apart(place, parameters)
+    is_apart = _are_apart(places, index, parameters)
     if not is_apart and _is_owned(tracer, base, found, operation):
         _scatter_by_owners(tracer, base, places, (shape, given), operation)
         return
+    place = _gathered_index(places, index)
     store = Store(base.container, place, cast(expression, base.dtype), operation)
     if operation is None and not is_apart:
         tracer.ordered_kernel([store], parameters, base.container.name)
@@ -274,11 +274,14 @@ def _scatter_plain(
         tracer.kernel([store], parameters, base.container.name)
 
 
-def _are_apart(place: Sequence[Index], parameters: Sequence[Parameter]) -> bool:
+def _are_apart(
+    places: Sequence[Any], at: tuple[Index, ...], parameters: Sequence[Parameter]
+) -> bool:
     """Whether each iteration writes an element of its own: each parameter alone moves an index."""
     names = {p.name for p in parameters}
     alone = set()
-    for index in place:
+    known = [p for p in places if not (isinstance(p, tuple) and p[0].check)]
+    for index in _gathered_index(known, at):
         if not isinstance(index, sympy.Basic):
             continue
         own = {s for s in index.free_symbols if s.name in names}
@@ -298,16 +301,22 @@ def _is_owned(tracer: Tracer, base: View, found: Sequence[Any], operation: str |
     if operation is None:
         return True
     pairs = [(base.shape[d], x) for d, x in enumerate(found) if isinstance(x, Picked)]
-    room, count = [n for n, _ in pairs], [n for _, x in pairs for n in x.indices.shape]
+    room, count = [n for n, _ in pairs], [n for _, x in pairs for n in x.given.shape]
     is_known = all(isinstance(n, int) for n in (*room, *count))
     return is_known and base.dtype.kind in "iufc" and math.prod(room) >= math.prod(count)
 
 
-def _array_of_places(tracer: Tracer, picked: Picked, shape: tuple[Length, ...]) -> View:
-    if isinstance(picked.indices, View) and _fills(picked.indices, shape):
-        return picked.indices
-    found = Tensor(shape, INT64, lambda index: index_expression(picked.at(index)))
-    return tracer.stored_anew(found, "places")
+def _array_of_places(
+    tracer: Tracer, picked: Picked, shape: tuple[Length, ...], base: Container
+) -> View:
+    """The indices of a dimension in a container, as they are given: who writes checks them."""
+    given = picked.given
+    if picked.check is None and not isinstance(given, View):
+        known = given
+        given = Tensor(shape, INT64, lambda index: index_expression(Picked(known).at(index)))
+    if isinstance(given, View) and _fills(given, shape) and given.container is not base:
+        return given
+    return tracer.stored_anew(given, "places")
 
 
 def _fills(tensor: Tensor, shape: Sequence[Length]) -> bool:
@@ -340,7 +349,9 @@ def _scatter_by_owners(
     arrays, begins, counts = zip(*(places[d] for d in picked), strict=True)
     begin, end = begins[0], begins[0] + counts[0]
     common = tuple(shape[begin:end])
-    indices = [_array_of_places(tracer, own, common) for own in arrays]
+    indices = [_array_of_places(tracer, own, common, base.container) for own in arrays]
+    room = [base.shape[d] for d in picked]
+    line = line_of_error(tracer, "IndexError") if any(own.check for own in arrays) else 0
     rest = [place for place in places if not isinstance(place, tuple)]
     is_one = [isinstance(place, int) for place in rest]  # a number in the index
     if value.ndim:
@@ -363,11 +374,16 @@ def _scatter_by_owners(
     name, combine = base.container.name, operation or ""
     inputs = {"_base": base.container, "_value": stored.container}
     inputs |= {f"_in{n}": array.container for n, array in enumerate(indices)}
+
+    def in_dace() -> list[Any]:
+        return [symbolic.pystr_to_symbolic(text(n)) for n in room]
+
     tracer.add(
         Library(
-            lambda: Scatter(name, picked, combine, one_value=not value.ndim),
+            lambda: Scatter(name, picked, combine, in_dace(), line, one_value=not value.ndim),
             inputs,
             {"_out": base.container},
+            operations=("checked_index",),
         )
     )
 

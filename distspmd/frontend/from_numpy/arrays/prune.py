@@ -69,7 +69,8 @@ class _Uses:
             for name in writes:
                 self.sources.setdefault(name, set()).update(reads)
             self.roots |= {c.name for c in statement.writes() if c.is_argument}
-            if isinstance(statement, Library) and statement.stays:
+            checks = isinstance(statement, Library) and {*statement.operations} & {*_CHECKS}
+            if checks or (isinstance(statement, Library) and statement.stays):
                 self.roots |= writes
             if not writes:
                 self.roots |= reads

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -49,9 +50,25 @@ class Axis:
 
 @dataclass(frozen=True)
 class Picked:
-    """A dimension that an array of indices picks from."""
+    """A dimension that an array of indices picks from.
 
-    indices: Tensor
+    Attributes:
+        given: the indices as they are written.
+        check: what stores them, from the front and inside; None where no data decide them.
+    """
+
+    given: Tensor
+    check: Callable[[], Tensor] | None = None
+
+    @cached_property
+    def indices(self) -> Tensor:
+        """The indices from the front; the program ends where one is outside."""
+        return self.given if self.check is None else self.check()
+
+    def spread(self, tracer: Tracer, shape: Sequence[Length]) -> Picked:
+        """The same indices in a shape to which theirs is broadcast."""
+        check = self.check and (lambda: tracer.broadcast(self.indices, shape))
+        return Picked(tracer.broadcast(self.given, shape), check)
 
     def at(self, index: tuple[Index, ...]) -> Index:
         """The index that an element of the array is; one of symbols, if no data decide it."""
@@ -115,7 +132,9 @@ def _parsed(tracer: Tracer, item: object, shape: Sequence[Length]) -> Axis | Pic
         return Masked(item)
     if isinstance(item, Tensor):
         steady = _steady(tracer, item, shape[0])
-        return Picked(_indices(tracer, item, shape[0]) if steady is None else steady)
+        if steady is not None:
+            return Picked(steady)
+        return Picked(item, lambda: _indices(tracer, item, shape[0]))
     if isinstance(item, slice):
         return _slice(tracer, item, shape[0])
     return Axis(index_in(tracer, tracer.as_whole(item), shape[0]))
