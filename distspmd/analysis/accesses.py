@@ -91,6 +91,17 @@ def map_accesses(state: SDFGState, entry: nodes.MapEntry) -> list[Access]:
     return list(_Walk(state.sdfg).state_accesses(state, set(nodes_inside(state, entry)), {}))
 
 
+def state_accesses(state: SDFGState, scope: dict[str, Range | None]) -> Iterator[Access]:
+    """All accesses of the code of a state to containers.
+
+    Args:
+        state: of an SDFG; its copies between containers are no code.
+        scope: ranges of the symbols that are bound around it, outermost first.
+    """
+    code = {node for node in state.nodes() if not isinstance(node, nodes.AccessNode)}
+    return _Walk(state.sdfg).state_accesses(state, code, scope)
+
+
 def edges_of(state: SDFGState) -> list[Edge]:
     """Edges of a state, of the type that they have."""
     return state.edges()  # type: ignore[return-value]  # DaCe says Edge
@@ -394,6 +405,40 @@ def _bound_in(sdfg: SDFG, loops: Iterable[LoopRegion]) -> dict[str, Range | None
             scope.pop(loop.loop_variable, None)
             scope[loop.loop_variable] = _loop_range(loop)
     return scope
+
+
+def bound_around_loop(loop: LoopRegion) -> dict[str, Range | None]:
+    """The same of a loop, without its own variable."""
+    return _bound_in(loop.sdfg, loops_around(loop))
+
+
+def copies_in(state: SDFGState, scope: dict[str, Range | None]) -> Iterator[Access]:
+    """What copies between containers of a state read and write, outside of maps."""
+    for edge in edges_of(state):
+        if not isinstance(edge.src, nodes.AccessNode) or not isinstance(edge.dst, nodes.AccessNode):
+            continue
+        if edge.data.is_empty():
+            continue
+        for node, subset, is_write in (
+            (edge.src, edge.data.get_src_subset(edge, state), False),
+            (edge.dst, edge.data.get_dst_subset(edge, state), True),
+        ):
+            found = _dimensions(subset, state.sdfg.arrays[node.data].shape)
+            yield Access(node.data, edge, is_write, found, scope, reduction=_reduction(edge.data))
+
+
+def control_reads_in(loop: LoopRegion) -> Iterator[Access]:
+    """Reads of containers by the control flow inside of a loop."""
+    for graph in loop.all_control_flow_regions(recursive=False):
+        found = [m for e in graph.edges() for m in e.data.get_read_memlets(loop.sdfg.arrays, True)]
+        around = [graph, *_regions(graph)] if not isinstance(graph, ConditionalBlock) else []
+        around = around or [*_regions(graph)]
+        if graph is not loop:
+            found += _meta_reads(graph)
+        scope = _bound_in(loop.sdfg, (r for r in around if isinstance(r, LoopRegion)))
+        for memlet in found:
+            shape = loop.sdfg.arrays[memlet.data].shape
+            yield Access(memlet.data, _NO_EDGE, False, _dimensions(memlet.subset, shape), scope)
 
 
 def control_reads(sdfg: SDFG, data: str) -> Iterator[Access]:

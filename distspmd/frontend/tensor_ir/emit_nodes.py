@@ -32,6 +32,7 @@ from distspmd.frontend.tensor_ir.statements import (
 )
 from distspmd.frontend.tensor_ir.whole_numbers import CheckedIndex, text
 from distspmd.nodes.computation import Computation
+from distspmd.nodes.map_scopes import enter_map, inside_name, leave_map
 
 CONFLICTS = {
     "add": "lambda x, y: x + y",
@@ -198,64 +199,7 @@ def connect_tasklet(
             leave_map(state, sdfg, leave, tasklet, f"_out{n}", memlet, targets[container])
 
 
-def enter_map(
-    state: SDFGState,
-    sdfg: SDFG,
-    entry: nodes.MapEntry,
-    read: nodes.AccessNode,
-    node: nodes.Node,
-    connector: str,
-    memlet: Memlet,
-) -> None:
-    """Lead a memlet from an access node through the entry of a map to a node in it."""
-    name = read.data
-    if entry.add_in_connector(f"IN_{name}"):
-        entry.add_out_connector(f"OUT_{name}")
-        whole = Memlet.from_array(name, sdfg.arrays[name])
-        state.add_edge(read, None, entry, f"IN_{name}", whole)
-    state.add_edge(entry, f"OUT_{name}", node, connector, memlet)
-
-
-def leave_map(
-    state: SDFGState,
-    sdfg: SDFG,
-    leave: nodes.MapExit,
-    node: nodes.Node,
-    connector: str,
-    memlet: Memlet,
-    written: nodes.AccessNode,
-) -> None:
-    """An edge from a node inside of a map to what is written outside."""
-    name, own = written.data, written.data
-    count = 1
-    while not leave.add_in_connector(f"IN_{own}"):
-        count += 1
-        own = f"{name}_{count}"
-    leave.add_out_connector(f"OUT_{own}")
-    whole = Memlet.from_array(name, sdfg.arrays[name])
-    whole.wcr = memlet.wcr
-    state.add_edge(leave, f"OUT_{own}", written, None, whole)
-    state.add_edge(node, connector, leave, f"IN_{own}", memlet)
-
-
 # -- nested SDFGs ---------------------------------------------------------------------------------
-
-
-def nest(
-    state: SDFGState, inner: SDFG, reads: Sequence[str], writes: Sequence[str], info: Any
-) -> nodes.NestedSDFG:
-    """Add a nested SDFG whose connectors are its containers."""
-    for name in [n for n in inner.arrays if n != _inside(n)]:
-        inner.replace(name, _inside(name))
-    reads, writes = [list(map(_inside, names)) for names in (reads, writes)]
-    symbols = {str(s): str(s) for s in inner.free_symbols if str(s) not in inner.arrays}
-    for name in symbols:
-        if name not in inner.symbols:
-            inner.add_symbol(name, dtypes.int64)
-    node = state.add_nested_sdfg(inner, set(reads), set(writes), symbol_mapping=symbols)
-    node.debuginfo = info
-    found: nodes.NestedSDFG = node
-    return found
 
 
 def connect_nested(
@@ -271,7 +215,7 @@ def connect_nested(
 ) -> None:
     """Edges between a nested SDFG and whole containers."""
     conflicts = conflicts or {}
-    outside = {_inside(name): name for name in sdfg.arrays}
+    outside = {inside_name(name): name for name in sdfg.arrays}
     for connector in nested.in_connectors:
         name = outside[connector]
         memlet = Memlet.from_array(name, sdfg.arrays[name])
@@ -286,16 +230,9 @@ def connect_nested(
         memlet.wcr = conflicts.get(name)
         written = opened.write(name)
         if leave is None:
-            state.add_edge(nested, _inside(name), written, None, memlet)
+            state.add_edge(nested, inside_name(name), written, None, memlet)
         else:
-            leave_map(state, sdfg, leave, nested, _inside(name), memlet, written)
-
-
-def _inside(name: str) -> str:
-    """The name of a container in a nested SDFG: DaCe keeps those of results to results."""
-    if hasattr(sympy, name):  # texts of symbols would be taken for what SymPy calls so
-        return f"own_{name}__"
-    return f"result{name.removeprefix('__return')}__" if name.startswith("__return") else name
+            leave_map(state, sdfg, leave, nested, inside_name(name), memlet, written)
 
 
 @dataclass

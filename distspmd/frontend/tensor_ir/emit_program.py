@@ -27,13 +27,10 @@ from distspmd.frontend.tensor_ir.emit_nodes import (
     connect_nested,
     connect_tasklet,
     debug_info,
-    enter_map,
     inner_descriptor,
     is_direct,
-    leave_map,
     make_tasklet,
     map_of,
-    nest,
     pointer_to,
     window_text,
 )
@@ -57,6 +54,7 @@ from distspmd.frontend.tensor_ir.statements import (
 from distspmd.frontend.tensor_ir.variables import begin_with, find_variables, own_containers
 from distspmd.frontend.tensor_ir.whole_numbers import CheckedIndex, among, text
 from distspmd.nodes.contraction import Contraction
+from distspmd.nodes.map_scopes import enter_map, leave_map, nest
 from distspmd.nodes.tell import Told
 from distspmd.runtime.calls.form import CallForm, set_call_form
 from distspmd.runtime.engine.compile_runtime import INCLUDE

@@ -1,45 +1,239 @@
-"""Loops whose temporaries have extents that depend on data become maps, if their order is free.
+"""Loops whose iterations have no order become maps, inner ones first.
 
-before -> after:  ``for i in range(n): cols = col[row[i]:row[i + 1]]; ...``  ->  the same in a map
-over ``i``. At the top level such a temporary has no extent before the run; in the body of a map it
-belongs to one iteration.
+before -> after:  ``for i in range(n): y[i] = x[i] * 2``  ->  the same in a map over ``i``.
+A loop becomes a dimension of each statement in its body where that is possible; else each iteration
+of a map runs the body as a program of its own. Sums, products and extremes are combined where they
+are written. The dependence test says which loops have no order
+(:mod:`distspmd.analysis.dependences`).
 """
 
 from __future__ import annotations
 
-from typing import Any
+import copy
 
-from dace import SDFG, SDFGState
+import sympy
+from dace import SDFG, Memlet, SDFGState, dtypes
+from dace.libraries.standard.nodes import Reduce
 from dace.sdfg import nodes
-from dace.sdfg.state import LoopRegion
-from dace.transformation.interstate import LoopToMap
+from dace.sdfg.state import BreakBlock, ContinueBlock, ControlFlowBlock, LoopRegion, ReturnBlock
 
+from distspmd.analysis.accesses import control_reads_in
+from distspmd.analysis.control_values import is_control_value, runs_once
+from distspmd.analysis.dependences import LoopRange, first_dependence
 from distspmd.analysis.iteration_spaces import source
+from distspmd.analysis.loop_reductions import find_reductions
+from distspmd.analysis.loop_values import live_after, own_names
+from distspmd.expressions.ir import IndexValue, parts
+from distspmd.nodes.computation import Computation
+from distspmd.nodes.contraction import Contraction
+from distspmd.nodes.map_scopes import enter_map, inside_name, leave_map, nest
+from distspmd.nodes.scatter import Scatter
+from distspmd.passes.normalize.loop_dimensions import add_dimension, replace_loop
+
+_MANY = 32
+"""Iterations from which on each may run a body whose own maps are then not split."""
 
 
-def map_data_loops(sdfg: SDFG) -> None:
+def map_loops(sdfg: SDFG) -> None:
     """Make maps of such loops, in place; one whose iterations depend on each other stays."""
     loops = [r for r in sdfg.all_control_flow_regions(recursive=False) if isinstance(r, LoopRegion)]
     for loop in reversed(loops):  # inner ones first
-        match: dict[str, Any] = {"loop": loop}
-        if _decides_extents(sdfg, loop) and LoopToMap.can_be_applied_to(sdfg, **match):
-            lines = [n.debuginfo for s in _states(loop) for n in s.data_nodes() if source(s, n)]
-            before = {node for state in sdfg.states() for node in state.nodes()}
-            LoopToMap.apply_to(sdfg, annotate=False, **match)
-            after = {node for state in sdfg.states() for node in state.nodes()}
-            for node in after - before if lines else ():
-                if isinstance(node, nodes.MapEntry):
-                    node.map.debuginfo = lines[0]
+        _map_loop(sdfg, loop)
 
 
-def _states(loop: LoopRegion) -> list[SDFGState]:
-    return [block for block in loop.all_control_flow_blocks() if isinstance(block, SDFGState)]
+def _map_loop(sdfg: SDFG, loop: LoopRegion) -> None:
+    values = LoopRange.of(loop)
+    ends = None if values is None else values.upwards
+    if values is None or ends is None or not _is_plain(loop):
+        return
+    length = sympy.expand(ends[1] - ends[0])
+    if length.is_Integer and length < 1:
+        return
+    if live_after(loop, [str(loop.loop_variable)]):
+        return
+    own = own_names(loop, _candidates(sdfg, loop))
+    assigned = {n for e in loop.all_interstate_edges(recursive=False) for n in e.data.assignments}
+    if not assigned <= own:
+        return
+    reductions = find_reductions(loop)
+    kinds = {id(e): r.kind for r in reductions for e in (r.before, r.after)}
+    if first_dependence(loop, values, own, kinds) is not None:
+        return
+    containers = sorted(own & sdfg.arrays.keys())
+    combined = [r for r in reductions if r.after.data.data not in own]
+    for reduction in combined:
+        reduction.write_conflict()
+    if not add_dimension(loop, ends, containers) and _is_worth_it(loop, length):
+        _as_nested(sdfg, loop, ends, containers)
+    _forget(sdfg, str(loop.loop_variable), containers)
 
 
-def _decides_extents(sdfg: SDFG, loop: LoopRegion) -> bool:
+def _candidates(sdfg: SDFG, loop: LoopRegion) -> set[str]:
+    """What an iteration may have for itself: temporaries, and symbols that edges assign."""
+    used = {node.data for state in loop.states() for node in state.data_nodes()}
+    found = {name for name in used if sdfg.arrays[name].transient}
+    edges = loop.all_interstate_edges(recursive=False)
+    return found | {name for edge in edges for name in edge.data.assignments}
+
+
+def _is_plain(loop: LoopRegion) -> bool:
+    """Whether a body does nothing but write containers, and control flow does not leave it."""
+    for block in loop.all_control_flow_blocks():
+        if isinstance(block, ReturnBlock):
+            return False
+        if isinstance(block, BreakBlock | ContinueBlock) and _innermost(block) is loop:
+            return False
+        if isinstance(block, SDFGState) and not all(
+            _is_plain_node(node) for node, _ in block.all_nodes_recursive()
+        ):
+            return False
+    return True
+
+
+def _innermost(block: ControlFlowBlock) -> LoopRegion:
+    region = block.parent_graph
+    while not isinstance(region, LoopRegion):
+        region = region.parent_graph
+    return region
+
+
+def _is_plain_node(node: object) -> bool:
+    if isinstance(node, nodes.Tasklet):
+        known = isinstance(node, Computation) or node.language is dtypes.Language.Python
+        once = is_control_value(node) or runs_once(node)
+        return known and not node.has_side_effects(None) and not once
+    if isinstance(node, nodes.EntryNode):
+        return (
+            isinstance(node, nodes.MapEntry) and not is_control_value(node) and not runs_once(node)
+        )
+    if isinstance(node, nodes.LibraryNode):
+        return isinstance(node, Contraction | Reduce | Scatter)
+    return True
+
+
+# -- bodies as programs of their own --------------------------------------------------------------
+
+
+def _is_worth_it(loop: LoopRegion, length: sympy.Expr) -> bool:
+    """Whether the iterations are many, beside those of the maps in one of them.
+
+    These would be split no more. A temporary whose extents an iteration decides has no others.
+    """
+    if _decides_extents(loop):
+        return True
+    if not length.is_Integer:
+        return False
+    longest = 0
+    for state in loop.states():
+        for node in state.nodes():
+            if isinstance(node, nodes.MapEntry):
+                sizes = list(node.map.range.size())
+            elif isinstance(node, nodes.LibraryNode):
+                sizes = [n for e in state.all_edges(node) for n in e.data.subset.size()]
+            else:
+                continue
+            known = [int(n) for n in map(sympy.sympify, sizes) if n.is_Integer]
+            longest = max([longest, *known])
+    return int(length) + 1 >= max(_MANY, longest)
+
+
+def _decides_extents(loop: LoopRegion) -> bool:
     """Whether a temporary in the loop has an extent that an edge in the loop assigns."""
     edges = loop.all_interstate_edges(recursive=False)
     assigned = {name for edge in edges for name in edge.data.assignments}
-    used = {node.data for state in _states(loop) for node in state.data_nodes()}
-    temporaries = (sdfg.arrays[name] for name in used if sdfg.arrays[name].transient)
+    used = {node.data for state in loop.states() for node in state.data_nodes()}
+    arrays = loop.sdfg.arrays
+    temporaries = (arrays[name] for name in used if arrays[name].transient)
     return any(assigned & set(map(str, c.free_symbols)) for c in temporaries)
+
+
+def _as_nested(
+    sdfg: SDFG, loop: LoopRegion, ends: tuple[sympy.Expr, sympy.Expr, int], own: list[str]
+) -> None:
+    """A map whose iterations run the body each."""
+    reads, writes = _touched(loop)
+    conflicts = _only_combined(loop, writes)
+    lines = [n.debuginfo for s in loop.states() for n in s.data_nodes() if source(s, n)]
+    label = f"each_{loop.loop_variable}"
+    inner = SDFG(label)
+    inner.constants_prop.update(sdfg.constants_prop)
+    for name in sorted(reads | writes | {*own}):
+        container = copy.deepcopy(sdfg.arrays[name])
+        container.transient = name in own
+        inner.add_datadesc(name, container)
+    for name in sorted(_symbols_used(sdfg, loop)):
+        if name in sdfg.symbols:
+            inner.add_symbol(name, sdfg.symbols[name])
+    start = loop.start_block
+    between = [(e.src, e.dst, e.data) for e in loop.edges()]
+    for block in loop.nodes():
+        inner.add_node(block, is_start_block=block is start)
+    for edge in between:
+        inner.add_edge(*edge)
+    state = SDFGState(label, sdfg)
+    replace_loop(loop, [state])
+    reads, writes = reads - {*own}, writes - {*own}
+    info = lines[0] if lines else None
+    nested = nest(state, inner, sorted(reads), sorted(writes), info)
+    entry, leave = state.add_map(label, {str(loop.loop_variable): "0:1"})
+    entry.map.range.ranges[0] = ends
+    entry.map.debuginfo = info
+    for name in sorted(reads):
+        memlet = Memlet.from_array(name, sdfg.arrays[name])
+        enter_map(state, sdfg, entry, state.add_read(name), nested, inside_name(name), memlet)
+    if not reads:
+        state.add_nedge(entry, nested, Memlet())
+    for name in sorted(writes):
+        memlet = Memlet.from_array(name, sdfg.arrays[name])
+        memlet.wcr = conflicts.get(name)
+        leave_map(state, sdfg, leave, nested, inside_name(name), memlet, state.add_write(name))
+
+
+def _touched(loop: LoopRegion) -> tuple[set[str], set[str]]:
+    reads = {access.data for access in control_reads_in(loop)}
+    writes: set[str] = set()
+    for state in loop.states():
+        read, written = state.read_and_write_sets()
+        reads |= read
+        writes |= written
+    return reads, writes
+
+
+def _only_combined(loop: LoopRegion, names: set[str]) -> dict[str, str]:
+    """Containers that all writes combine with what is there, with the function."""
+    found: dict[str, set[str | None]] = {}
+    for state in loop.states():
+        for node in state.data_nodes():
+            if node.data in names:
+                wcrs = {edge.data.wcr for edge in state.in_edges(node)}
+                found.setdefault(node.data, set()).update(wcrs)
+    return {n: str(next(iter(w))) for n, w in found.items() if len(w) == 1 and None not in w}
+
+
+def _symbols_used(sdfg: SDFG, loop: LoopRegion) -> set[str]:
+    """Symbols that the body names, also in code of C++, in which DaCe looks for none."""
+    found = {str(s) for s in loop.free_symbols} | {str(loop.loop_variable)}
+    found |= {n for e in loop.all_interstate_edges(recursive=False) for n in e.data.assignments}
+    for region in loop.all_control_flow_regions(recursive=False):
+        if isinstance(region, LoopRegion):
+            found.add(str(region.loop_variable))
+    for state in loop.states():
+        for node, _ in state.all_nodes_recursive():
+            if isinstance(node, Computation):
+                every = [p for _, value in node.assignments() or () for p in parts(value)]
+                terms = [v for p in every if isinstance(p, IndexValue) for v, _ in p.terms]
+                found |= set(map(str, terms))
+    return found & (set(sdfg.symbols) | {str(loop.loop_variable)})
+
+
+def _forget(sdfg: SDFG, variable: str, own: list[str]) -> None:
+    """Remove what nothing uses any more."""
+    regions = sdfg.all_control_flow_regions(recursive=False)
+    if variable in sdfg.symbols and not any(
+        isinstance(r, LoopRegion) and r.loop_variable == variable for r in regions
+    ):
+        sdfg.remove_symbol(variable)
+    used = {node.data for state in sdfg.states() for node in state.data_nodes()}
+    for name in own:
+        if name not in used:
+            sdfg.remove_data(name, validate=False)

@@ -13,7 +13,7 @@ from distspmd.passes.normalize.copies import copies_to_maps
 from distspmd.passes.normalize.dace_fixes import correct
 from distspmd.passes.normalize.inline import inline_nested
 from distspmd.passes.normalize.library_nodes import expand_library_nodes
-from distspmd.passes.normalize.loops_to_maps import map_data_loops
+from distspmd.passes.normalize.loops_to_maps import map_loops
 from distspmd.passes.normalize.parsed_by_dace import tell_misunderstood
 from distspmd.passes.normalize.read_first import read_first
 from distspmd.passes.normalize.single_operations import operations_to_maps
@@ -30,7 +30,7 @@ NORMALIZE = (
     Rewrite("initialise-accumulations", initialise),
     Rewrite("expand-library-nodes", expand_library_nodes),
     Rewrite("inline-nested", inline_nested),
-    Rewrite("loops-to-maps", map_data_loops),
+    Rewrite("loops-to-maps", map_loops),
     Rewrite("widen-temporaries", widen),
     Rewrite("read-control-values", control_values),
     Rewrite("check-nodes", check_nodes),
