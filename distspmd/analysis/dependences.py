@@ -25,6 +25,7 @@ from distspmd.analysis.accesses import (
     bound_around_loop,
     control_reads_in,
     copies_in,
+    loops_around,
     state_accesses,
 )
 from distspmd.analysis.index_bounds import constant
@@ -117,7 +118,10 @@ def _linear(expression: sympy.Expr) -> Linear | None:
 
 
 def first_dependence(
-    loop: LoopRegion, values: LoopRange, own: Collection[str], reduced: Mapping[int, str]
+    loop: LoopRegion,
+    values: LoopRange,
+    own: Collection[str] = (),
+    reduced: Mapping[int, str] | None = None,
 ) -> Dependence | None:
     """A dependence between iterations of a loop; None where these may run in any order.
 
@@ -126,13 +130,12 @@ def first_dependence(
         values: of its variable.
         own: names of which each iteration makes its own value.
         reduced: the reduction that an edge is a part of, by its identity: it reads what is there,
-            or writes that combined with another value.
+            or writes that combined with another value. None where the order of reductions counts.
     """
     system = _Instances(loop, values)
     compared = 0
     for write, other in _pairs(_accesses(loop), own):
-        kinds = {reduced.get(id(each.edge), each.reduction) for each in (write, other)}
-        if len(kinds) == 1 and None not in kinds:
+        if reduced is not None and _commute(system, write, other, reduced):
             continue
         compared += 1
         if compared > _MOST_PAIRS:
@@ -141,6 +144,15 @@ def first_dependence(
             if system.touch(first, second):
                 return Dependence(write.data, first, second, system.distance(first, second))
     return None
+
+
+def _commute(system: _Instances, first: Access, second: Access, reduced: Mapping[int, str]) -> bool:
+    """Whether two accesses combine values with what is there in the same way, in any order.
+
+    A map that combines values with many elements has iterations enough of its own.
+    """
+    kinds = {reduced.get(id(each.edge), each.reduction) for each in (first, second)}
+    return len(kinds) == 1 and None not in kinds and not any(map(system.is_spread, (first, second)))
 
 
 def _pairs(accesses: Sequence[Access], own: Collection[str]) -> Iterator[tuple[Access, Access]]:
@@ -190,6 +202,7 @@ class _Instances:
         self.variable = loop.loop_variable
         self.outer = bound_around_loop(loop)
         self.inside = _bound_inside(loop)
+        self.loops = _ranges_of_loops(loop)
         self.zero: list[Linear] = []
         self.rows: list[Linear] = [Linear.of("turn"), Linear.of("later") - 1]
         first, last = _linear(values.first), _linear(values.last)
@@ -221,6 +234,14 @@ class _Instances:
             if places[0] is not None and places[1] is not None:
                 zero.append(places[0] - places[1])
         return has_solution(zero, rows)
+
+    def is_spread(self, access: Access) -> bool:
+        """Whether a map around an access goes along a dimension of the container."""
+        if not isinstance(access.edge.src, nodes.MapExit):
+            return False
+        own = access.scope.keys() - self.loops.keys() - {self.variable}
+        places = [sympy.sympify(d.first) for d in access.dimensions if d is not None]
+        return any(symbol.name in own for place in places for symbol in place.free_symbols)
 
     def distance(self, first: Access, second: Access) -> int | None:
         """The fewest iterations between two that touch one element; None where they are many."""
@@ -257,21 +278,21 @@ class _Instances:
         """What holds of the symbols around an access; of equations both directions."""
         rows: list[Linear] = []
         for name, ends in access.scope.items():
-            if ends is None or name == self.variable:
-                continue
             symbol = self._of(sympy.Symbol(name), access, number)
-            if symbol is None:
+            if ends is None or name == self.variable or symbol is None:
                 continue
-            for end, kind, sign in ((ends.lower, sympy.Max, 1), (ends.upper, sympy.Min, -1)):
+            lower, upper, step = ends.lower, ends.upper, ends.step
+            if step is None and name in self.loops:
+                lower, upper, step = self.loops[name]
+            for end, kind, sign in ((lower, sympy.Max, 1), (upper, sympy.Min, -1)):
                 for part in end.args if isinstance(end, kind) else (end,):
                     bound = self._of(part, access, number)
                     if bound is not None:
                         rows.append((symbol - bound) * sign)
-            lower = self._of(ends.lower, access, number)
-            if ends.step not in (1, None) and lower is not None:
-                assert ends.step is not None
-                times = symbol - lower - Linear.of(f"steps of {name}@{number}") * ends.step
-                rows += [times, times * -1]
+            first = self._of(lower, access, number)
+            if step not in (1, None) and first is not None:
+                assert step is not None
+                rows += _stepping(symbol - first, f"{name}@{number}", step)
         return rows
 
     def _place(
@@ -291,9 +312,14 @@ class _Instances:
             rows.append(last - place)
         if first is not None and dimension.step not in (1, None):
             assert dimension.step is not None
-            times = place - first - Linear.of(f"steps {d}@{number}") * dimension.step
-            rows += [times, times * -1]
+            rows += _stepping(place - first, f"{d}@{number}", dimension.step)
         return place
+
+
+def _stepping(offset: Linear, name: str, step: int) -> list[Linear]:
+    """An offset is a multiple of a step."""
+    rest = offset - Linear.of(f"steps {name}") * step
+    return [rest, rest * -1]
 
 
 def _known(expression: sympy.Expr, access: Access) -> sympy.Expr:
@@ -321,3 +347,18 @@ def _bound_inside(loop: LoopRegion) -> set[str]:
             if isinstance(node, nodes.MapEntry):
                 found.update(node.map.params)
     return found
+
+
+def _ranges_of_loops(loop: LoopRegion) -> dict[str, tuple[sympy.Expr, sympy.Expr, int]]:
+    """The values of the variables of loops around a loop and inside of it, of each one name."""
+    every = [*loop.all_control_flow_regions(recursive=False), *loops_around(loop)]
+    found: dict[str, tuple[sympy.Expr, sympy.Expr, int]] = {}
+    twice = set()
+    for region in every:
+        if region is loop or not isinstance(region, LoopRegion):
+            continue
+        name, values = str(region.loop_variable), LoopRange.of(region)
+        twice |= {name} & found.keys()
+        if values is not None and values.upwards is not None:
+            found[name] = values.upwards
+    return {name: values for name, values in found.items() if name not in twice}

@@ -34,14 +34,11 @@ Scope = dict[str, Range | None]
 
 
 def stepping(begin: sympy.Expr, end: sympy.Expr, step: sympy.Expr) -> Range:
-    """Values from ``begin`` in steps up to ``end``: a range of DaCe, whose step may miss its end."""
+    """Values from ``begin`` in steps to ``end``: a range of DaCe, whose step may miss its end."""
     begin, end, step = map(sympy.sympify, (begin, end, step))
     known, length = constant(step), constant(sympy.expand(end - begin))
-    if known not in (1, -1):
-        if not known or length is None:
-            known = None
-        else:
-            end = begin + length // known * known
+    if known not in (1, -1) and (not known or length is None or length % known):
+        known = None
     low, high = (end, begin) if step.is_negative else (begin, end)
     return Range(low, high, known and abs(known))
 

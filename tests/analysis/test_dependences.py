@@ -81,7 +81,7 @@ def test_a_nest_of_loops_has_the_dependence_that_its_iterations_have(nest):
         if writes & every2 or every & writes2
     ]
     values = LoopRange.of(over_i)
-    found = first_dependence(over_i, values, (), {})
+    found = first_dependence(over_i, values)
     assert (found is not None) == bool(places)
     assert found is None or found.distance in places
 
@@ -101,7 +101,7 @@ def test_the_inner_loop_has_the_dependence_that_one_of_the_outer_ones_makes(nest
             each.append((writes, writes | reads))
         pairs = itertools.combinations(each, 2)
         carried |= any(w & e2 or e & w2 for (w, e), (w2, e2) in pairs)
-    found = first_dependence(over_j, LoopRange.of(over_j), (), {})
+    found = first_dependence(over_j, LoopRange.of(over_j))
     assert (found is not None) == carried
 
 
@@ -111,5 +111,5 @@ def test_the_inner_loop_has_the_dependence_that_one_of_the_outer_ones_makes(nest
 )
 def test_the_smallest_distance_is_told(write, read, distance):
     _, over_i, _ = program((0, 200, 1), ("0", "1"), [([write], [read])])
-    found = first_dependence(over_i, LoopRange.of(over_i), (), {})
+    found = first_dependence(over_i, LoopRange.of(over_i))
     assert (None if found is None else found.distance) == distance

@@ -250,7 +250,8 @@ def _expand_memlets(body: Statements, state: SDFGState) -> None:
     done = set()
     for edge in edges_of(state):
         name = edge.data.data
-        if name not in body.expanded or id(edge.data) in done:
+        planned = isinstance(edge.src, Contraction) or isinstance(edge.dst, Contraction)
+        if name not in body.expanded or id(edge.data) in done or planned:
             continue
         made = body.expanded[name]
         ranges = edge.data.subset.ranges

@@ -10,6 +10,7 @@ are written. The dependence test says which loops have no order
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import sympy
 from dace import SDFG, Memlet, SDFGState, dtypes
@@ -55,14 +56,15 @@ def _map_loop(sdfg: SDFG, loop: LoopRegion) -> None:
     assigned = {n for e in loop.all_interstate_edges(recursive=False) for n in e.data.assignments}
     if not assigned <= own:
         return
-    reductions = find_reductions(loop)
-    kinds = {id(e): r.kind for r in reductions for e in (r.before, r.after)}
-    if first_dependence(loop, values, own, kinds) is not None:
-        return
+    if first_dependence(loop, values, own) is not None:
+        reductions = find_reductions(loop)
+        kinds = {id(e): r.kind for r in reductions for e in (r.before, r.after)}
+        if first_dependence(loop, values, own, kinds) is not None:
+            return
+        for reduction in reductions:
+            if reduction.after.data.data not in own:
+                reduction.write_conflict()
     containers = sorted(own & sdfg.arrays.keys())
-    combined = [r for r in reductions if r.after.data.data not in own]
-    for reduction in combined:
-        reduction.write_conflict()
     if not add_dimension(loop, ends, containers) and _is_worth_it(loop, length):
         _as_nested(sdfg, loop, ends, containers)
     _forget(sdfg, str(loop.loop_variable), containers)
@@ -84,7 +86,7 @@ def _is_plain(loop: LoopRegion) -> bool:
         if isinstance(block, BreakBlock | ContinueBlock) and _innermost(block) is loop:
             return False
         if isinstance(block, SDFGState) and not all(
-            _is_plain_node(node) for node, _ in block.all_nodes_recursive()
+            _is_plain_node(node, parent) for node, parent in block.all_nodes_recursive()
         ):
             return False
     return True
@@ -97,11 +99,11 @@ def _innermost(block: ControlFlowBlock) -> LoopRegion:
     return region
 
 
-def _is_plain_node(node: object) -> bool:
+def _is_plain_node(node: object, parent: Any) -> bool:
     if isinstance(node, nodes.Tasklet):
         known = isinstance(node, Computation) or node.language is dtypes.Language.Python
         once = is_control_value(node) or runs_once(node)
-        return known and not node.has_side_effects(None) and not once
+        return known and not node.has_side_effects(parent.sdfg) and not once
     if isinstance(node, nodes.EntryNode):
         return (
             isinstance(node, nodes.MapEntry) and not is_control_value(node) and not runs_once(node)
@@ -157,19 +159,23 @@ def _as_nested(
     label = f"each_{loop.loop_variable}"
     inner = SDFG(label)
     inner.constants_prop.update(sdfg.constants_prop)
+    for name in sorted(_symbols_used(sdfg, loop)):
+        if name in sdfg.symbols:
+            inner.add_symbol(name, sdfg.symbols[name])
     for name in sorted(reads | writes | {*own}):
         container = copy.deepcopy(sdfg.arrays[name])
         container.transient = name in own
         inner.add_datadesc(name, container)
-    for name in sorted(_symbols_used(sdfg, loop)):
-        if name in sdfg.symbols:
-            inner.add_symbol(name, sdfg.symbols[name])
     start = loop.start_block
     between = [(e.src, e.dst, e.data) for e in loop.edges()]
     for block in loop.nodes():
         inner.add_node(block, is_start_block=block is start)
     for edge in between:
         inner.add_edge(*edge)
+    for block in inner.states():
+        for node in block.nodes():
+            if isinstance(node, nodes.NestedSDFG):
+                node.sdfg.parent_sdfg = inner
     state = SDFGState(label, sdfg)
     replace_loop(loop, [state])
     reads, writes = reads - {*own}, writes - {*own}
