@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 import sympy
 from dace import SDFGState
@@ -54,6 +55,36 @@ class Dependence:
     first: Access
     second: Access
     distance: int | None
+
+    def __str__(self) -> str:
+        """What the later iteration does, and what an earlier one has done, in words."""
+        does = "writes" if self.second.is_write else "reads"
+        done = "written" if self.first.is_write else "read"
+        far = "an iteration before" if self.distance == 1 else f"{self.distance} iterations before"
+        return (
+            f"{_place_of(self.second)}{does} {_element(self.second)}, and "
+            f"{_place_of(self.first)}has {done} {_element(self.first)} "
+            f"{'in an iteration before' if self.distance is None else far}"
+        )
+
+
+def _place_of(access: Access) -> str:
+    """The line of the user's program, where that is known."""
+    for node in (access.edge.src, access.edge.dst):
+        info = getattr(node, "debuginfo", None) or getattr(
+            getattr(node, "map", None), "debuginfo", None
+        )
+        if info is not None and info.filename and not isinstance(node, nodes.AccessNode):
+            return f"{PurePath(info.filename).name}:{info.start_line} "
+    return ""
+
+
+def _element(access: Access) -> str:
+    ends = (
+        ":" if d is None else str(d.first) if d.first == d.last else f"{d.first}:{d.last + 1}"
+        for d in access.dimensions
+    )
+    return f"{access.data}[{', '.join(ends)}]"
 
 
 @dataclass(frozen=True)

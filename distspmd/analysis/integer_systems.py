@@ -127,18 +127,11 @@ def _feasible(rows: Sequence[Linear]) -> bool:
     """Whether some whole numbers fulfil all inequalities."""
     while True:
         found = _tightened(rows)
-        if found is None:
+        equal = None if found is None else _equal(found)
+        if found is None or equal is None:
             return False
         if not found or len(found) > _MOST_ROWS:
             return True
-        equal = []
-        for key, constant in found.items():
-            opposite = found.get(tuple((name, -factor) for name, factor in key))
-            if opposite is not None:
-                if constant + opposite < 0:
-                    return False
-                if constant + opposite == 0:
-                    equal.append(Linear(dict(key), constant))
         rows = [Linear(dict(key), constant) for key, constant in found.items()]
         if equal:
             left = _without_equations(equal, rows)
@@ -149,11 +142,24 @@ def _feasible(rows: Sequence[Linear]) -> bool:
         name, lower, upper, rest = _chosen(rows)
         if not lower or not upper:
             rows = rest
-            continue
-        exact = all(f == 1 for f, _ in lower) or all(f == 1 for f, _ in upper)
-        if not exact:
+        elif all(f == 1 for f, _ in lower) or all(f == 1 for f, _ in upper):
+            rows = [*rest, *_shadow(lower, upper, dark=False)]
+        else:
             return _by_shadows(name, lower, upper, rest)
-        rows = [*rest, *_shadow(lower, upper, dark=False)]
+
+
+def _equal(found: Mapping[tuple[tuple[str, int], ...], int]) -> list[Linear] | None:
+    """Sums that have to be zero, as they and their opposites are not negative; None if none can."""
+    equal = []
+    for key, constant in found.items():
+        opposite = found.get(tuple((name, -factor) for name, factor in key))
+        if opposite is None:
+            continue
+        if constant + opposite < 0:
+            return None
+        if constant + opposite == 0:
+            equal.append(Linear(dict(key), constant))
+    return equal
 
 
 _Bounds: TypeAlias = list[tuple[int, Linear]]

@@ -6,10 +6,13 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
+from dace.sdfg.state import LoopRegion
 from numpy.typing import NDArray
 
+from distspmd.analysis.accesses import loops_around
 from distspmd.analysis.elements import CHOSEN
 from distspmd.analysis.iteration_spaces import IterationSpace
+from distspmd.analysis.loop_orders import order_of
 from distspmd.analysis.loop_runs import busiest, sweeps
 from distspmd.analysis.rank_boxes import names_in
 from distspmd.analysis.uses import Read
@@ -18,6 +21,8 @@ from distspmd.placement.homes import Home, moves
 from distspmd.plans.tile_work import TileWork
 from distspmd.schedule import ANY, OnMesh, axes_of, is_pattern
 
+_WEIGHTY = 0.05
+"""The part of the work from which on a loop that stays in order is told of."""
 _PANELS = 2
 """Times that each rank may get all of a container in a sweep of a loop: there, and back."""
 
@@ -32,6 +37,7 @@ def remarks(compilation: Compilation, work: Mapping[str, TileWork]) -> list[str]
     return [
         *_missing_dimensions(compilation),
         *_whole_spaces(compilation, work),
+        *_serial_loops(compilation, work),
         *_moved_in_loops(compilation),
     ]
 
@@ -74,6 +80,30 @@ def _whole_spaces(compilation: Compilation, work: Mapping[str, TileWork]) -> lis
         f"Not split, and run whole by {where}: {', '.join(names)} "
         f"({seconds[where]:.1e} s of a run, as predicted)."
         for where, names in alone.items()
+    ]
+
+
+def _serial_loops(compilation: Compilation, work: Mapping[str, TileWork]) -> list[str]:
+    """Outermost loops that no rank shares with another, and that are much of the work."""
+    inside: dict[LoopRegion, list[IterationSpace]] = {}
+    for space in compilation.spaces:
+        for loop in loops_around(space.state):
+            inside.setdefault(loop, []).append(space)
+    machine = compilation.machine
+    seconds = {name: each.seconds(machine) for name, each in work.items()}
+    total = sum(seconds.values())
+    whole = {
+        loop: sum(seconds[space.name] for space in spaces) / total
+        for loop, spaces in inside.items()
+        if total and order_of(loop)
+        if all(math.prod(compilation.tiled[s.name].tiling.parts) == 1 for s in spaces)
+    }
+    return [
+        f"{inside[loop][0].where}: the loop over {loop.loop_variable!r} is not split, with "
+        f"{share:.0%} of the predicted work: {order_of(loop)}. If its iterations do not need each "
+        f"other, write: for {loop.loop_variable} in distspmd.map[first:end]"
+        for loop, share in whole.items()
+        if share >= _WEIGHTY and not any(outer in whole for outer in loops_around(loop))
     ]
 
 

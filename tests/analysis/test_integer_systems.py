@@ -40,7 +40,7 @@ def test_even_numbers_are_no_odd_ones():
 
 
 def test_a_real_solution_is_not_enough():
-    """Pugh's example: 27 <= 11 x + 13 y <= 45 and -10 <= 7 x - 9 y <= 4 has none of whole numbers."""
+    """Pugh's example: 27 <= 11 x + 13 y <= 45 and -10 <= 7 x - 9 y <= 4."""
     first, second = Linear({"x": 11, "y": 13}), Linear({"x": 7, "y": -9})
     rows = [first - 27, first * -1 + 45, second + 10, second * -1 + 4]
     assert not has_solution([], rows)

@@ -36,7 +36,7 @@ from dace.sdfg.graph import OrderedDiGraph
 from dace.transformation.dataflow import MapFusionVertical
 from dace.transformation.dataflow.map_fusion_helper import find_parameter_remapping
 from dace.transformation.helpers import state_fission
-from dace.transformation.interstate import InlineMultistateSDFG, LoopToMap
+from dace.transformation.interstate import InlineMultistateSDFG
 from dace.transformation.passes.analysis import loop_analysis
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -317,12 +317,6 @@ CONTRACTS: list[tuple[str, str, str, Callable[[], Any]]] = [
         "inlines the node that it calls nested_sdfg",
         "passes/normalize/inline.py",
         lambda: "nested_sdfg" in vars(InlineMultistateSDFG),
-    ),
-    (
-        "LoopToMap",
-        "makes a map of the loop that it is given",
-        "passes/normalize/loops_to_maps.py",
-        lambda: "loop" in vars(LoopToMap),
     ),
     (
         "state_fission",

@@ -29,6 +29,8 @@ from distspmd.nodes.contraction_loops import parameter
 from distspmd.nodes.map_scopes import enter_map, leave_map
 from distspmd.nodes.subscripts import Dimension, Subscripts
 
+MANY = 16
+"""Iterations from which on each may run maps of its own that are then not split."""
 _SMALL = 1 << 16
 """Elements that what iterations have for themselves may have together, however small arrays are."""
 
@@ -85,6 +87,10 @@ def add_dimension(
     body = Statements(loop, blocks, *ends)
     if not all(map(_is_simple, [body] * len(blocks), blocks)):
         return False
+    count = sympy.expand(body.high - body.low + 1)
+    few = not count.is_Integer or count < MANY
+    if few and any(_depends(body, n) for s in blocks for n in _entries(s)):
+        return False
     _choose_local(body, own)
     others = [name for name in own if name not in body.local]
     if not _may_expand(body, others):
@@ -101,6 +107,16 @@ def add_dimension(
         _into_maps(body, state)
     replace_loop(loop, blocks)
     return True
+
+
+def _entries(state: SDFGState) -> list[nodes.MapEntry]:
+    return [n for n in state.scope_children()[None] if isinstance(n, nodes.MapEntry)]
+
+
+def _depends(body: Statements, entry: nodes.MapEntry) -> bool:
+    """Whether the iterations of a map are others in each iteration of the loop."""
+    dynamic = any(not c.startswith("IN_") for c in entry.in_connectors)
+    return dynamic or any(_moves(body, ends) for ends in entry.map.range.ranges)
 
 
 def _contractions(state: SDFGState) -> list[Contraction]:
@@ -392,13 +408,12 @@ def _range(body: Statements) -> tuple[sympy.Expr, sympy.Expr, int]:
 
 def _into_maps(body: Statements, state: SDFGState) -> None:
     """Put tasklets into maps over the loop's range, and give it to the maps that there are."""
-    entries = [n for n in state.scope_children()[None] if isinstance(n, nodes.MapEntry)]
-    groups = _groups(body, state)
+    entries, groups = _entries(state), _groups(body, state)
     for entry in entries:
-        dynamic = any(not c.startswith("IN_") for c in entry.in_connectors)
-        depends = any(_moves(body, ends) for ends in entry.map.range.ranges)
-        if dynamic or depends:
-            _wrap(body, state, [entry], [state.exit_node(entry)], entry.map)
+        if _depends(body, entry):
+            leave = state.exit_node(entry)
+            assert leave is not None
+            _wrap(body, state, [entry], [leave], entry.map)
         else:
             entry.map.params = [body.variable, *entry.map.params]
             entry.map.range = Range([_range(body), *entry.map.range.ranges])

@@ -10,7 +10,8 @@ are written. The dependence test says which loops have no order
 from __future__ import annotations
 
 import copy
-from typing import Any
+from collections.abc import Collection
+from typing import Any, TypeAlias
 
 import sympy
 from dace import SDFG, Memlet, SDFGState, dtypes
@@ -22,6 +23,7 @@ from distspmd.analysis.accesses import control_reads_in
 from distspmd.analysis.control_values import is_control_value, runs_once
 from distspmd.analysis.dependences import LoopRange, first_dependence
 from distspmd.analysis.iteration_spaces import source
+from distspmd.analysis.loop_orders import mark_order
 from distspmd.analysis.loop_reductions import find_reductions
 from distspmd.analysis.loop_values import live_after, own_names
 from distspmd.expressions.ir import IndexValue, parts
@@ -29,45 +31,65 @@ from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.map_scopes import enter_map, inside_name, leave_map, nest
 from distspmd.nodes.scatter import Scatter
-from distspmd.passes.normalize.loop_dimensions import add_dimension, replace_loop
+from distspmd.passes.normalize.loop_dimensions import MANY, add_dimension, replace_loop
 
-_MANY = 32
-"""Iterations from which on each may run a body whose own maps are then not split."""
+Ends: TypeAlias = tuple[sympy.Expr, sympy.Expr, int]
+"""The least value of a loop's variable, the greatest, and the step."""
 
 
 def map_loops(sdfg: SDFG) -> None:
-    """Make maps of such loops, in place; one whose iterations depend on each other stays."""
+    """Make maps of such loops, in place; one that stays is told why."""
     loops = [r for r in sdfg.all_control_flow_regions(recursive=False) if isinstance(r, LoopRegion)]
     for loop in reversed(loops):  # inner ones first
-        _map_loop(sdfg, loop)
+        why = _map_loop(sdfg, loop)
+        if why:
+            mark_order(loop, why)
 
 
-def _map_loop(sdfg: SDFG, loop: LoopRegion) -> None:
-    values = LoopRange.of(loop)
+def _map_loop(sdfg: SDFG, loop: LoopRegion) -> str:
+    """Make a map of a loop; why it stays, if it does."""
+    values, variable = LoopRange.of(loop), str(loop.loop_variable)
     ends = None if values is None else values.upwards
-    if values is None or ends is None or not _is_plain(loop):
-        return
-    length = sympy.expand(ends[1] - ends[0])
-    if length.is_Integer and length < 1:
-        return
-    if live_after(loop, [str(loop.loop_variable)]):
-        return
+    if values is None or ends is None:
+        return "the run decides how often it runs"
     own = own_names(loop, _candidates(sdfg, loop))
-    assigned = {n for e in loop.all_interstate_edges(recursive=False) for n in e.data.assignments}
-    if not assigned <= own:
-        return
-    if first_dependence(loop, values, own) is not None:
-        reductions = find_reductions(loop)
-        kinds = {id(e): r.kind for r in reductions for e in (r.before, r.after)}
-        if first_dependence(loop, values, own, kinds) is not None:
-            return
-        for reduction in reductions:
-            if reduction.after.data.data not in own:
-                reduction.write_conflict()
+    why = _beside_writes(loop) or _left_behind(loop, own) or _in_order(loop, values, own)
+    if why:
+        return why
     containers = sorted(own & sdfg.arrays.keys())
-    if not add_dimension(loop, ends, containers) and _is_worth_it(loop, length):
+    if not add_dimension(loop, ends, containers):
+        if not _is_worth_it(loop, ends):
+            return "its iterations are few beside those of the statements in it, which are split"
         _as_nested(sdfg, loop, ends, containers)
-    _forget(sdfg, str(loop.loop_variable), containers)
+    _forget(sdfg, variable, containers)
+    return ""
+
+
+def _left_behind(loop: LoopRegion, own: set[str]) -> str:
+    """A symbol whose value an iteration leaves to others; else nothing."""
+    if live_after(loop, [str(loop.loop_variable)]):
+        return f"the value of {loop.loop_variable!r} is used behind it"
+    assigned = {n for e in loop.all_interstate_edges(recursive=False) for n in e.data.assignments}
+    kept = sorted(assigned - own)
+    return f"an iteration needs what the one before it left in {kept[0]!r}" if kept else ""
+
+
+def _in_order(loop: LoopRegion, values: LoopRange, own: set[str]) -> str:
+    """The dependence that keeps the order of a loop; where there is none, reductions are written.
+
+    Those alone without which there would be one: other writes stay as they are.
+    """
+    if first_dependence(loop, values, own) is None:
+        return ""
+    reductions = find_reductions(loop)
+    kinds = {id(e): r.kind for r in reductions for e in (r.before, r.after)}
+    found = first_dependence(loop, values, own, kinds)
+    if found is not None:
+        return str(found)
+    for reduction in reductions:
+        if reduction.after.data.data not in own:
+            reduction.write_conflict()
+    return ""
 
 
 def _candidates(sdfg: SDFG, loop: LoopRegion) -> set[str]:
@@ -78,18 +100,16 @@ def _candidates(sdfg: SDFG, loop: LoopRegion) -> set[str]:
     return found | {name for edge in edges for name in edge.data.assignments}
 
 
-def _is_plain(loop: LoopRegion) -> bool:
-    """Whether a body does nothing but write containers, and control flow does not leave it."""
+def _beside_writes(loop: LoopRegion) -> str:
+    """What a body does beside writing containers, or where control flow leaves it; else nothing."""
     for block in loop.all_control_flow_blocks():
-        if isinstance(block, ReturnBlock):
-            return False
-        if isinstance(block, BreakBlock | ContinueBlock) and _innermost(block) is loop:
-            return False
-        if isinstance(block, SDFGState) and not all(
-            _is_plain_node(node, parent) for node, parent in block.all_nodes_recursive()
-        ):
-            return False
-    return True
+        leaves = isinstance(block, BreakBlock | ContinueBlock) and _innermost(block) is loop
+        if leaves or isinstance(block, ReturnBlock):
+            return "it may end before its last iteration"
+        for node, parent in block.all_nodes_recursive() if isinstance(block, SDFGState) else ():
+            if not _is_plain_node(node, parent):
+                return f"an iteration runs {node}, whose effects have an order"
+    return ""
 
 
 def _innermost(block: ControlFlowBlock) -> LoopRegion:
@@ -116,14 +136,15 @@ def _is_plain_node(node: object, parent: Any) -> bool:
 # -- bodies as programs of their own --------------------------------------------------------------
 
 
-def _is_worth_it(loop: LoopRegion, length: sympy.Expr) -> bool:
+def _is_worth_it(loop: LoopRegion, ends: Ends) -> bool:
     """Whether the iterations are many, beside those of the maps in one of them.
 
     These would be split no more. A temporary whose extents an iteration decides has no others.
     """
     if _decides_extents(loop):
         return True
-    if not length.is_Integer:
+    length = sympy.expand((ends[1] - ends[0]) / ends[2])
+    if not length.is_number:
         return False
     longest = 0
     for state in loop.states():
@@ -136,7 +157,7 @@ def _is_worth_it(loop: LoopRegion, length: sympy.Expr) -> bool:
                 continue
             known = [int(n) for n in map(sympy.sympify, sizes) if n.is_Integer]
             longest = max([longest, *known])
-    return int(length) + 1 >= max(_MANY, longest)
+    return int(length) + 1 >= max(MANY, longest)
 
 
 def _decides_extents(loop: LoopRegion) -> bool:
@@ -149,33 +170,13 @@ def _decides_extents(loop: LoopRegion) -> bool:
     return any(assigned & set(map(str, c.free_symbols)) for c in temporaries)
 
 
-def _as_nested(
-    sdfg: SDFG, loop: LoopRegion, ends: tuple[sympy.Expr, sympy.Expr, int], own: list[str]
-) -> None:
+def _as_nested(sdfg: SDFG, loop: LoopRegion, ends: Ends, own: list[str]) -> None:
     """A map whose iterations run the body each."""
     reads, writes = _touched(loop)
     conflicts = _only_combined(loop, writes)
     lines = [n.debuginfo for s in loop.states() for n in s.data_nodes() if source(s, n)]
     label = f"each_{loop.loop_variable}"
-    inner = SDFG(label)
-    inner.constants_prop.update(sdfg.constants_prop)
-    for name in sorted(_symbols_used(sdfg, loop)):
-        if name in sdfg.symbols:
-            inner.add_symbol(name, sdfg.symbols[name])
-    for name in sorted(reads | writes | {*own}):
-        container = copy.deepcopy(sdfg.arrays[name])
-        container.transient = name in own
-        inner.add_datadesc(name, container)
-    start = loop.start_block
-    between = [(e.src, e.dst, e.data) for e in loop.edges()]
-    for block in loop.nodes():
-        inner.add_node(block, is_start_block=block is start)
-    for edge in between:
-        inner.add_edge(*edge)
-    for block in inner.states():
-        for node in block.nodes():
-            if isinstance(node, nodes.NestedSDFG):
-                node.sdfg.parent_sdfg = inner
+    inner = _program_of(sdfg, loop, label, reads | writes | {*own}, own)
     state = SDFGState(label, sdfg)
     replace_loop(loop, [state])
     reads, writes = reads - {*own}, writes - {*own}
@@ -193,6 +194,32 @@ def _as_nested(
         memlet = Memlet.from_array(name, sdfg.arrays[name])
         memlet.wcr = conflicts.get(name)
         leave_map(state, sdfg, leave, nested, inside_name(name), memlet, state.add_write(name))
+
+
+def _program_of(
+    sdfg: SDFG, loop: LoopRegion, label: str, used: set[str], own: Collection[str]
+) -> SDFG:
+    """The body of a loop as a program; the loop is empty then."""
+    inner = SDFG(label)
+    inner.constants_prop.update(sdfg.constants_prop)
+    for name in sorted(_symbols_used(sdfg, loop)):
+        if name in sdfg.symbols:
+            inner.add_symbol(name, sdfg.symbols[name])
+    for name in sorted(used):
+        container = copy.deepcopy(sdfg.arrays[name])
+        container.transient = name in own
+        inner.add_datadesc(name, container)
+    start = loop.start_block
+    between = [(e.src, e.dst, e.data) for e in loop.edges()]
+    for block in loop.nodes():
+        inner.add_node(block, is_start_block=block is start)
+    for edge in between:
+        inner.add_edge(*edge)
+    for block in inner.states():
+        for node in block.nodes():
+            if isinstance(node, nodes.NestedSDFG):
+                node.sdfg.parent_sdfg = inner
+    return inner
 
 
 def _touched(loop: LoopRegion) -> tuple[set[str], set[str]]:

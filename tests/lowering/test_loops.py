@@ -1,0 +1,95 @@
+"""Loops over elements: what becomes of them, and that ranks compute what Python does."""
+
+import copy
+
+import numpy as np
+import pytest
+from conftest import call_on_ranks
+from dace.sdfg import nodes
+from dace.sdfg.state import LoopRegion
+
+import distspmd
+from distspmd.frontend import numpy_program
+from distspmd.nodes.contraction import Contraction
+from distspmd.passes.normalize.pipeline import normalize
+from lowering import loop_programs
+from lowering.loop_programs import PROGRAMS, arguments
+
+SPLIT = {
+    "doubled": ["i"],
+    "row_sums": ["ba->b", "i"],
+    "stencil": ["i j"],
+    "lengths_of_rows": ["ba->b", "i"],
+    "over_time": ["i", "i_1"],
+    "chosen": ["i"],
+    "clamped": ["i"],
+    "odd_and_even": ["i"],
+    "backwards": ["i"],
+    "row_by_row": ["i", "i", "i j"],
+    "total": ["i"],
+    "product_by_elements": ["__i0 __i1", "i j k"],
+    "distances": ["i"],
+    "wide": ["i __i0", "i __i0"],
+}
+"""Parameters of the maps, and subscripts of the contractions, that programs have."""
+IN_ORDER = ("from_above", "seidel", "recurrence")
+
+
+def normalised(name):
+    program = PROGRAMS[name]
+    sdfg = copy.deepcopy(numpy_program(program, *arguments(program), host="refuse"))
+    normalize(sdfg)
+    return sdfg
+
+
+def loops(sdfg):
+    regions = sdfg.all_control_flow_regions(recursive=False)
+    return [region.loop_variable for region in regions if isinstance(region, LoopRegion)]
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_a_loop_without_order_is_a_dimension_of_its_statements(name):
+    sdfg = normalised(name)
+    found = []
+    for state in sdfg.states():
+        for node in state.nodes():
+            if isinstance(node, nodes.MapEntry) and state.entry_node(node) is None:
+                found.append(" ".join(node.map.params))
+            if isinstance(node, Contraction):
+                found.append(node.subscripts)
+    assert sorted(each for each in found if each != "__once") == SPLIT[name]
+    assert loops(sdfg) == (["_"] if name == "over_time" else [])
+
+
+@pytest.mark.parametrize("name", IN_ORDER)
+def test_a_loop_whose_iterations_need_each_other_stays(name):
+    assert "i" in loops(normalised(name))
+
+
+def test_the_record_says_which_statement_keeps_the_order():
+    n = 300
+
+    def program(x):
+        for i in range(1, n):
+            for j in range(1, n):
+                x[i, j] = x[i - 1, j] + x[i, j - 1]
+
+    sdfg = numpy_program(program, np.zeros((n, n)), host="refuse")
+    (line,) = [r for r in distspmd.lower(sdfg, {"x": (1,)}).remarks if "is not split" in r]
+    assert "the loop over 'i' is not split, with 100% of the predicted work" in line
+    assert "reads x[i - 1, j], and" in line
+    assert "has written x[i, j] an iteration before" in line
+    assert "distspmd.map[first:end]" in line
+
+
+def test_a_loop_that_is_split_is_not_told_of():
+    sdfg = numpy_program(loop_programs.doubled, *arguments(loop_programs.doubled), host="refuse")
+    assert not [r for r in distspmd.lower(sdfg, {"out": (3,)}).remarks if "in order" in r]
+
+
+RANKS = [pytest.param(ranks, marks=pytest.mark.slow) for ranks in (1, 2, 4, 5, 6)]
+
+
+@pytest.mark.parametrize("ranks", [3, *RANKS])
+def test_ranks_compute_what_python_does(ranks):
+    call_on_ranks("lowering.loop_programs", f"check(comm, {[*PROGRAMS]})", ranks=ranks)
