@@ -21,7 +21,7 @@ from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.planning.select import Solution
-from distspmd.plans.machine import Machine
+from distspmd.plans.machine import RATES, Machine
 from distspmd.plans.row_exchange import RowExchange
 from distspmd.plans.tile_work import TileWork
 from distspmd.runtime.calls.form import CallForm
@@ -32,6 +32,8 @@ __all__ = ["Lowering"]
 
 ATTRIBUTE = "_distspmd_lowering"
 """Name under which a lowered SDFG carries its lowering."""
+_WORTH_TELLING = 0.01
+"""The part of the work of a space that the opening of the record names."""
 _MUCH = 0.5
 """The part of the work that no ranks share, of which callers are told."""
 CONTEXT = "distspmd_context"
@@ -102,12 +104,25 @@ class TiledSpace:
     work: TileWork = field(default_factory=TileWork)
     asked: Mapping[str, Axes] | None = field(default_factory=dict)
     """Axes by parameter, as a schedule asks for them; None where none can say it."""
+    can_split: bool = True
+    """Whether it has several iterations."""
     node: str = ""
     """The ``guid`` of its map or library node in the lowered SDFG."""
     python: str = ""
     """What Python runs there: lines of the program, or a function; empty for compiled code."""
     bounds: Numbers | None = field(default=None, repr=False, compare=False)
     """First value and end of each parameter on each rank, shape (ranks, parameters, 2)."""
+
+    @property
+    def why_whole(self) -> str:
+        """Why no ranks share it, if none do."""
+        if self.origin is SpaceOrigin.CONTROL_FLOW:
+            return "control flow reads it on every rank"
+        if self.python:
+            return f"Python runs {self.python}"
+        if not self.can_split:
+            return "one call that no ranks share" if self.work.kind in RATES else "one iteration"
+        return str(self.chosen_by)
 
     @property
     def where(self) -> str:
@@ -350,11 +365,37 @@ class Lowering:
         return (*self.approximate, *self.remarks)
 
     @property
+    def shares(self) -> dict[str, float]:
+        """The part of the predicted work of all ranks that each space is, by its name."""
+        work = {s.name: math.prod(s.parts) * s.work.seconds(self.machine) for s in self.spaces}
+        total = sum(work.values())
+        return {name: own / total if total else 1 / len(work) for name, own in work.items()}
+
+    @property
     def whole(self) -> float:
         """The part of the predicted work that no ranks share."""
-        work = [(math.prod(s.parts), s.work.seconds(self.machine)) for s in self.spaces]
-        total = sum(parts * seconds for parts, seconds in work)
-        return sum(seconds for parts, seconds in work if parts == 1) / total if total else 1.0
+        shares = self.shares
+        return sum(shares[s.name] for s in self.spaces if math.prod(s.parts) == 1)
+
+    @property
+    def opening(self) -> str:
+        """How much of the work is split, and which lines stay whole, with the reason."""
+        if self.ranks == 1:
+            why = self.searched or "nothing asks for more"
+            return f"No work is split: one rank runs all of it, because {why}."
+        said = f"{1 - self.whole:.0%} of the predicted work is split over {self.ranks:,} ranks."
+        shares = self.shares
+        whole = [
+            space
+            for space in sorted(self.spaces, key=lambda space: -shares[space.name])
+            if math.prod(space.parts) == 1 and shares[space.name] >= _WORTH_TELLING
+        ]
+        told = [f"{shares[s.name]:.0%} {s.source or s.name} ({self._why_whole(s)})" for s in whole]
+        return f"{said} Whole: {'; '.join(told)}." if told else said
+
+    def _why_whole(self, space: TiledSpace) -> str:
+        is_found = self.searched and space.chosen_by.reason is Reason.SCHEDULE
+        return "to split it would take longer" if is_found and space.can_split else space.why_whole
 
     def idle_sentence(self, name: str, ranks: int) -> str:
         """What a program leaves idle or whole of so many ranks; empty where that is little.
@@ -411,27 +452,28 @@ class Lowering:
 
     def _space_table(self, origin: SpaceOrigin) -> Table:
         """The spaces of one origin; a fused one stands before the one that it runs in."""
-        rows = []
+        rows, shares = [], self.shares
         for space in self.spaces:
             if space.origin is not origin:
                 continue
             rows += [
-                (fused.name, _ranges(fused), "", f"fused into {fused.into}", fused.source)
+                (fused.name, _ranges(fused), "", "", f"fused into {fused.into}", fused.source)
                 for fused in self.fused
                 if fused.into == space.name
             ]
-            rows.append(
-                (space.name, _ranges(space), _grid(space), str(space.chosen_by), space.source)
-            )
-        return Table(origin.value, ("name", "runs", "grid", "chosen by", "source"), tuple(rows))
+            weight, why = f"{shares[space.name]:.0%}", str(space.chosen_by)
+            rows.append((space.name, _ranges(space), _grid(space), weight, why, space.source))
+        head = ("name", "runs", "grid", "of the work", "chosen by", "source")
+        return Table(origin.value, head, tuple(rows))
 
     def __str__(self) -> str:
-        return "\n".join([as_text(self._tables()), *self.sentences])
+        return "\n".join([self.opening, "", as_text(self._tables()), *self.sentences])
 
     def _repr_html_(self) -> str:
         picture = self.sdfg._repr_html_() if self.sdfg is not None else ""
         notes = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences)
-        return f"{picture}{as_html(self._tables())}{notes}"
+        opening = f"<p>{html.escape(self.opening)}</p>"
+        return f"{picture}{opening}{as_html(self._tables())}{notes}"
 
 
 def lowering_of(lowered: Any) -> Any:

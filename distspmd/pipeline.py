@@ -37,6 +37,7 @@ from distspmd.placement.argument_layouts import check_arguments
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver, is_solver
 from distspmd.runtime.calls.form import call_form_of
+from distspmd.runtime.launch.driver_ranks import machine_here
 from distspmd.schedule import Entries, Holding, Schedule
 from distspmd.solvers.plugins import known_solvers
 
@@ -172,7 +173,7 @@ def begin_compilation(
         sdfg,
         schedule,
         solvers=solvers or known_solvers(),
-        machine=machine or Machine.measured(),
+        machine=machine or machine_here(),
         arguments=arguments or {},
         deterministic=deterministic,
         fuse=fuse,

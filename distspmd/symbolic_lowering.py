@@ -26,7 +26,7 @@ from distspmd.placement.argument_layouts import check_arguments, is_tile
 from distspmd.placement.schedule import resolve
 from distspmd.runtime.calls.form import call_form_of
 from distspmd.schedule import Entries, Grid
-from distspmd.scheduling.search import Options, lower_searched
+from distspmd.scheduling.search import Options, lower_open, lower_searched
 from distspmd.tables import Table, as_html, as_text
 
 __all__ = ["SymbolicLowering"]
@@ -42,6 +42,7 @@ class SymbolicLowering:
         options: of lower.
         symbols: names of all that need a number.
         search: for what the schedule leaves open, once the sizes are known.
+        is_followed: whether that follows its neighbours, whatever a search would find.
     """
 
     sdfg: SDFG = field(repr=False)
@@ -49,6 +50,7 @@ class SymbolicLowering:
     options: dict[str, Any]
     symbols: tuple[str, ...]
     search: Options | None = None
+    is_followed: bool = True
     is_lowering: ClassVar = True
 
     @property
@@ -88,7 +90,8 @@ class SymbolicLowering:
         sdfg = with_sizes(self.sdfg, sizes)
         if self.search is not None:
             return lower_searched(sdfg, self.schedule, self.search, **self.options)
-        return pipeline.lower_numbers(sdfg, self.schedule, **self.options)
+        lower = pipeline.lower_numbers if self.is_followed else lower_open
+        return lower(sdfg, self.schedule, **self.options)
 
     @property
     def _table(self) -> Table:
@@ -119,7 +122,11 @@ class SymbolicLowering:
 
 
 def lower_symbols(
-    sdfg: SDFG, schedule: Entries, options: Mapping[str, Any], search: Options | None = None
+    sdfg: SDFG,
+    schedule: Entries,
+    options: Mapping[str, Any],
+    search: Options | None = None,
+    is_followed: bool = True,
 ) -> SymbolicLowering:
     """Check what can be checked before the sizes are known; the SDFG stays as it is.
 
@@ -127,6 +134,7 @@ def lower_symbols(
         sdfg: with symbols.
         schedule, options: of :func:`distspmd.lower`.
         search: for what the schedule leaves open.
+        is_followed: whether that follows its neighbours, whatever a search would find.
 
     Raises:
         ScheduleError: the schedule or the arguments do not fit, or the SDFG is lowered already.
@@ -139,7 +147,8 @@ def lower_symbols(
         arguments = call_form_of(sdfg).as_inside(arguments)
     check_arguments(sdfg.name, visible, {} if arguments is None else arguments)
     pipeline.check_options(options["solvers"], options["machine"])
-    return SymbolicLowering(copy.deepcopy(sdfg), grids, dict(options), symbols_of(sdfg), search)
+    twin, symbols = copy.deepcopy(sdfg), symbols_of(sdfg)
+    return SymbolicLowering(twin, grids, dict(options), symbols, search, is_followed)
 
 
 def with_sizes(sdfg: SDFG, sizes: Mapping[str, int]) -> SDFG:

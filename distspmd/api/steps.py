@@ -69,14 +69,16 @@ def lower(
             its parameters, as a tuple or by name; or axes of the mesh by parameter,
             ``{"q": {"b": "x", "h": ("y", "z")}}``, minor first; or the name of a file, as
             ``lowering.schedule.save`` writes it; or what :func:`search` found. Spaces that it does
-            not name follow their neighbours; the returned record says how. Without any schedule
+            not name follow their neighbours, or are searched for where that leaves work whole that
+            is worth it; the returned record says how. Without any schedule
             the best one is searched for, on the ranks that were started with this process; what is
             found is kept in the cache. ``{}`` leaves all on rank 0.
         ranks: search for the best schedule on so many ranks, of all that ``schedule`` does not
             name, as :func:`search` does.
         memory: most bytes that may live on a rank at once, for that search: a number, or a text
             such as ``"80 GB"``.
-        search: whether to search where there is no schedule; if not, all stays on rank 0.
+        search: whether to search for what a schedule leaves open; if not, that follows its
+            neighbours, and all stays on rank 0 where there is no schedule.
         mesh: sizes of axes by name, major first, ``{"x": 8, "y": 4}``, which spaces share that the
             schedule gives axes.
         arguments: where the caller holds an argument or a result (``"__return"``): ``"root"``, all
@@ -105,7 +107,7 @@ def lower(
     """
     from distspmd import pipeline
     from distspmd.codegen.build import warm_up
-    from distspmd.scheduling.search import Options, lower_searched
+    from distspmd.scheduling.search import Options, lower_open, lower_searched
     from distspmd.symbolic_lowering import lower_symbols, symbols_of
 
     warm_up()
@@ -119,10 +121,11 @@ def lower(
     options: dict[str, Any] = {"arguments": arguments, "solvers": solvers, "machine": machine}
     options |= {"deterministic": deterministic, "fuse": fuse}
     if symbols_of(sdfg):
-        return lower_symbols(sdfg, entries, options, wanted)
+        return lower_symbols(sdfg, entries, options, wanted, is_followed=not search)
     if wanted is not None:
         return lower_searched(sdfg, entries, wanted, **options)
-    return pipeline.lower_numbers(sdfg, entries, **options)
+    lowered = lower_open if search else pipeline.lower_numbers
+    return lowered(sdfg, entries, **options)
 
 
 def _ranks_of_search(

@@ -147,6 +147,7 @@ def _record_space(
         str(space.source or ""),
         origin,
         work,
+        can_split=any(each.begin + each.step < each.end for each in space.ranges),
         node=space.node.guid,
         python=space.node.runs if isinstance(space.node, HostCall) else "",
     )

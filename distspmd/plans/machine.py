@@ -7,7 +7,7 @@ import math
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,9 @@ class Kind(Enum):
         """Whether it is known to be in single precision."""
         return self in (Kind.SINGLE_PRODUCT, Kind.SINGLE_FUNCTION)
 
+
+TURN = 4e-5
+"""Seconds for a message to a rank that shares its core with others, and waits for its turn."""
 
 Rate = tuple[float, float]
 """Seconds of a library call for an operation, and for a byte of its operands."""
@@ -234,6 +237,12 @@ class Machine:
     def has_nodes(self) -> bool:
         """Whether messages between nodes cost other than those in a node."""
         return self.node_ranks > 0
+
+    def shared_by(self, ranks: int, cores: int) -> Machine:
+        """The machine as ranks of one node find it, which share its cores where they are more."""
+        if self.cores or ranks <= cores:
+            return self
+        return replace(self, cores=cores, alpha=max(self.alpha, TURN))
 
     @classmethod
     def measured(cls, mpi: str | None = None) -> Machine:

@@ -97,10 +97,11 @@ def predict(lowered: Any, machine: Machine | None = None) -> Prediction:
     for memlet in found.memlets + found.fetches:
         times = HEURISTICS.unknown_loop if memlet.times is None else memlet.times
         if memlet.received is None:
-            seconds = times * cost(memlet.solution.plan, model).seconds
+            share = HEURISTICS.inspected_share if memlet.asked else 1.0
+            seconds = times * share * cost(memlet.solution.plan, model).seconds
         else:
             seconds = model.passing(times, memlet.received)
-        moves.append((memlet.data, memlet.layouts, times, seconds))
+        moves.append((memlet.data, memlet.layouts, times, float(seconds)))
     for rows in found.row_exchanges:
         each = rows.expected_bytes / max(1, found.ranks)
         seconds = (found.ranks - 1) * model.alpha + each * model.beta

@@ -18,7 +18,7 @@ from distspmd.dace_compat.settings import placed_by_us, rare_collections
 from distspmd.errors import ArgumentError, NoAssignment, NoSchedule, ScheduleError, describe
 from distspmd.layouts.dimension import is_count
 from distspmd.layouts.mesh import MOST_RANKS, Mesh
-from distspmd.lowering import Lowering
+from distspmd.lowering import Lowering, Reason, SpaceOrigin
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.select_tilings import as_tiled
 from distspmd.pipeline import (
@@ -33,12 +33,14 @@ from distspmd.pipeline import (
 from distspmd.placement.argument_layouts import ranks_of
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
+from distspmd.runtime.launch.driver_ranks import machine_here
 from distspmd.runtime.notices import notice, notice_if_long
-from distspmd.schedule import Entries, Grid, Holding
+from distspmd.schedule import Entries, Grid, Holding, Patterns
 from distspmd.scheduling import candidates
 from distspmd.scheduling.interleaved import fold_all, rounds_in
 from distspmd.scheduling.kept_schedules import found_or_kept, key_of
 from distspmd.scheduling.model import Model, Program
+from distspmd.scheduling.prediction import predict
 from distspmd.scheduling.result import SearchResult, found_on
 from distspmd.wcsp.solver import Solution, solve
 
@@ -56,6 +58,8 @@ _WORTHWHILE = 0.01
 """Of the time: what moves of an array must take, for the search to deal its parts in blocks."""
 _LEAST = 0.5
 """Seconds for the solver, even if there is no time left."""
+_WORTH_SECONDS, _WORTH_SHARE = 1e-3, 0.1
+"""Of a run: work that stays whole, for which a search looks at what a schedule leaves open."""
 _SHOWN = 5
 """Arrays that a refusal names."""
 _SECONDS_TOLD = 3.0
@@ -200,7 +204,7 @@ def lower_searched(
     """Search for what a schedule leaves open, and lower an SDFG, which stays as it is."""
     check_options(solvers, machine)
     check_not_lowered(sdfg)
-    machine = machine or Machine.measured()
+    machine = machine or machine_here()
     arguments = with_held(sdfg, schedule, arguments)
 
     def search() -> SearchResult:
@@ -234,6 +238,47 @@ def lower_searched(
     lowering = replace(lowering, remarks=remarks, searched=found.reason)
     carry(lowering.sdfg, lowering)
     return lowering
+
+
+def lower_open(sdfg: SDFG, schedule: Entries, **options: Any) -> Lowering:
+    """Lower an SDFG with a schedule that names some spaces; what it leaves open is searched for.
+
+    The others follow their neighbours first. If these leave much work whole that would be worth a
+    search, the better of both is the answer, as predicted.
+
+    Args:
+        sdfg: the program, which stays as it is.
+        schedule, options: of :func:`distspmd.lower`.
+    """
+    followed = lower_numbers(sdfg, schedule, **options)
+    is_whole_list = isinstance(schedule, Patterns) or not schedule
+    if is_whole_list or followed.ranks == 1 or not _is_worth_a_search(followed):
+        return followed
+    found = lower_searched(sdfg, schedule, Options(followed.ranks), **options)
+    seconds, others = predict(found).seconds, predict(followed).seconds
+    if seconds >= others:
+        return followed
+    said = (
+        f"What the schedule leaves open was searched for: predicted {seconds:.2e} s a run, and "
+        f"{others:.2e} s where it follows its neighbours (search=False)."
+    )
+    found = replace(found, remarks=(*found.remarks, said))
+    carry(found.sdfg, found)
+    return found
+
+
+def _is_worth_a_search(lowering: Lowering) -> bool:
+    """Whether spaces that no schedule names leave so much work whole that a search may pay."""
+    open_ones = [
+        space.work.seconds(lowering.machine)
+        for space in lowering.spaces
+        if space.origin is SpaceOrigin.PROGRAM
+        and space.chosen_by.reason is not Reason.SCHEDULE
+        and space.can_split
+        and max(space.parts, default=1) == 1
+    ]
+    total = predict(lowering).seconds
+    return sum(open_ones) > max(_WORTH_SECONDS, _WORTH_SHARE * total)
 
 
 def search_fused(compilation: Compilation, options: Options) -> SearchResult:

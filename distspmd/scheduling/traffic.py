@@ -221,6 +221,7 @@ def _calls(
     scattered = (source.holders == 1)[:, None] & (target.count > 1)[None]
     scatter = target.count[None] - 1 + np.ceil(np.log2(np.maximum(target.copies, 1)))[None]
     told = (source.holders == 1)[:, None] & (target.count <= 1)[None]
+    gathers &= (target.copies > 1)[None]  # to one rank tiles go message by message
     found = np.where(gathers, np.minimum(exchange, tree), exchange)
     found = np.where(scattered, scatter, found)
     ranks = np.ceil(np.log2(np.maximum(target.holders, 2)))[None]
@@ -260,7 +261,10 @@ def reduce(
 
     most, received, pieces_of, apart, kept = tabled(source, target, combined_of)
     gathering = np.ceil(np.log2(np.maximum(pieces_of, 1)))  # of pieces that others combined
-    calls = np.ceil(np.log2(np.maximum(operands, 2)))[:, None] + gathering + PERMUTATION * apart
+    combining_calls = np.ceil(np.log2(np.maximum(operands, 2)))[:, None]
+    is_told = (pieces_of <= 1) & (target.copies > 1)[None]  # what is too short to be in pieces
+    gathering = np.where(is_told, combining_calls, gathering)
+    calls = combining_calls + gathering + PERMUTATION * apart
     moving = _Moving(calls, machine.busiest(most, received))
     if machine.has_nodes:
         steps = 1 + (gathering > 0)

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from distspmd.layouts.layout import Layout
-from distspmd.runtime.allocation import launched_ranks
+from distspmd.plans.machine import Machine
+from distspmd.runtime.allocation import is_job, launched_ranks, ranks_of_node
 from distspmd.runtime.watch.agreement import Agreement
 
 
@@ -172,6 +173,14 @@ def ranks_here() -> int | None:
     """How many ranks this process has started, or was started with; None if there are none."""
     found = started()
     return launched_ranks() if found is None else found.Get_size()
+
+
+def machine_here() -> Machine:
+    """The machine as measured, with cores that ranks share if those of this node are more."""
+    found, ranks = Machine.measured(), ranks_here()
+    if ranks is None or is_job():
+        return found
+    return found.shared_by(ranks_of_node(ranks), os.cpu_count() or ranks)
 
 
 def default_comm() -> Any:

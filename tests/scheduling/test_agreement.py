@@ -1,0 +1,141 @@
+"""One price: what a search says, what a lowered program is predicted to take, and for what."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import distspmd
+from distspmd.frontend import numpy_program
+from distspmd.plans.machine import TURN, Machine
+from distspmd.runtime.launch import driver_ranks
+
+N = 1 << 14
+SHARED = Machine(run=1e-8, near=32768, cache=1 << 20, cached=0.6, lone=0.7).shared_by(4, 2)
+
+
+def gather(x: Any, index: Any, y: Any) -> None:
+    for _ in range(10):
+        y[:] = x[index] * 2
+        x[1:-1] = (y[:-2] + y[2:]) * 0.5
+
+
+def scatter(y: Any, index: Any, v: Any) -> None:
+    for _ in range(10):
+        y[index] = v
+        y *= 1.01
+
+
+def stencil(u: Any) -> None:
+    for _ in range(10):
+        u[1:-1] = (u[:-2] + u[2:]) / 2
+
+
+def sorted_rows(a: Any) -> Any:
+    return np.sort(a, axis=1) @ a.T
+
+
+def solved(a: Any, b: Any) -> Any:
+    return np.linalg.solve(a, np.sin(b)).sum(axis=1)
+
+
+def compacted(x: Any) -> Any:
+    return x[x > 0.5].sum() + np.cumsum(np.exp(x))
+
+
+def programs() -> dict[Callable[..., Any], tuple[Any, ...]]:
+    rng = np.random.default_rng(0)
+    line, places = rng.random(N), rng.integers(0, N, N)
+    square = rng.random((128, 128)) + 128 * np.eye(128)
+    return {
+        gather: (line, places, line),
+        scatter: (line, places[: N // 4], line[: N // 4]),
+        stencil: (line,),
+        sorted_rows: (square,),
+        solved: (square, square),
+        compacted: (line,),
+    }
+
+
+@pytest.mark.parametrize("machine", [Machine(alpha=1e-8), SHARED], ids=["apart", "shared"])
+@pytest.mark.parametrize("function", programs(), ids=lambda function: function.__name__)
+def test_what_a_search_says_is_what_is_predicted(
+    function: Callable[..., Any], machine: Machine
+) -> None:
+    sdfg = numpy_program(function, *programs()[function])
+    found = distspmd.search(copy.deepcopy(sdfg), 4, machine=machine)
+    lowering = distspmd.lower(sdfg, found, machine=machine)
+    assert distspmd.predict(lowering).seconds == pytest.approx(found.cost, rel=0.05)
+
+
+def test_ranks_that_are_more_than_the_cores_share_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(alpha=1e-6)
+    assert machine.shared_by(2, 2) == machine
+    shared = machine.shared_by(4, 2)
+    assert (shared.cores, shared.alpha) == (2, TURN)
+    assert Machine(cores=3).shared_by(4, 2).cores == 3
+    monkeypatch.setattr(Machine, "measured", classmethod(lambda cls, mpi=None: machine))
+    monkeypatch.setattr(driver_ranks, "ranks_here", lambda: 1 << 20)
+    monkeypatch.setattr(driver_ranks, "is_job", lambda: False)
+    assert 0 < driver_ranks.machine_here().cores < 1 << 20
+    monkeypatch.setattr(driver_ranks, "is_job", lambda: True)
+    assert driver_ranks.machine_here() == machine
+    monkeypatch.setattr(driver_ranks, "ranks_here", lambda: None)
+    assert driver_ranks.machine_here() == machine
+
+
+def heavy_and_light(x: Any, y: Any) -> Any:
+    """Two lines of work that share nothing: naming one leaves the other whole."""
+    return np.sin(x).sum(), (np.exp(y) * np.cos(y)).sum()
+
+
+def named_one(n: int, **options: Any) -> Any:
+    """Two lines of work, of which the schedule names the first."""
+    program = numpy_program(heavy_and_light, np.zeros(n), np.zeros(n))
+    name = distspmd.iteration_spaces(program)[0].name
+    return distspmd.lower(program, {name: (4,)}, machine=Machine(), **options)
+
+
+def test_what_a_schedule_leaves_open_is_searched_for_where_that_pays() -> None:
+    follows = named_one(1 << 20, search=False)
+    assert follows.whole > 0.4
+    found = named_one(1 << 20)
+    assert found.whole < 0.01
+    assert next(s.parts for s in found.spaces if s.can_split and s.label != "x") == (4,)
+    assert "What the schedule leaves open was searched for" in str(found)
+    assert "(search=False)" in str(found)
+    assert distspmd.predict(found).seconds < distspmd.predict(follows).seconds
+
+
+def test_a_small_program_is_not_searched_for_what_its_schedule_leaves_open() -> None:
+    assert str(named_one(64)) == str(named_one(64, search=False))
+
+
+def test_the_record_opens_with_the_work_that_is_split_and_the_lines_that_are_not() -> None:
+    follows = named_one(1 << 20, search=False)
+    opening = str(follows).splitlines()[0]
+    assert opening == follows.opening
+    assert opening.startswith(f"{1 - follows.whole:.0%} of the predicted work is split over 4 rank")
+    assert "test_agreement.py:" in opening
+    assert "rank 0" in opening
+    shares = follows.shares
+    assert sum(shares.values()) == pytest.approx(1)
+    assert f"{shares[follows.spaces[0].name]:.0%}" in str(follows)
+    alone = named_one(1 << 20, search=False)
+    program = numpy_program(heavy_and_light, np.zeros(8), np.zeros(8))
+    alone = distspmd.lower(program, {})
+    assert alone.opening == (
+        "No work is split: one rank runs all of it, because nothing asks for more."
+    )
+
+
+def test_a_call_that_takes_all_of_a_line_is_named_as_such() -> None:
+    def program(x: Any) -> Any:
+        return np.sort(np.sin(x))
+
+    lowering = distspmd.lower(numpy_program(program, np.zeros(1 << 18)), ranks=2, machine=Machine())
+    assert "(one call that no ranks share)" in lowering.opening or lowering.ranks == 1
