@@ -61,7 +61,8 @@ def nest(
     for name in symbols:
         if name not in inner.symbols:
             inner.add_symbol(name, dtypes.int64)
-    node = state.add_nested_sdfg(inner, set(reads), set(writes), symbol_mapping=symbols)
+    connectors = dict.fromkeys(reads), dict.fromkeys(writes)
+    node = state.add_nested_sdfg(inner, *connectors, symbol_mapping=symbols)
     node.debuginfo = info
     found: nodes.NestedSDFG = node
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from mpi4py import MPI
 import distspmd
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
+from distspmd.frontend.from_numpy.reader import interpreter
 
 
 def quotient(x, a: float):
@@ -223,3 +225,21 @@ def test_universal_functions_make_numbers_of_numpy_of_those_of_python() -> None:
     assert wanted == [
         np.dtype(sdfg.arrays[f"__return_{n}"].dtype.as_numpy_dtype()) for n in range(5)
     ]
+
+
+def cubed(x: Any) -> Any:
+    return x**3
+
+
+def test_a_fault_of_the_reader_itself_is_not_told_as_one_of_the_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = Path(interpreter.__file__)
+    within: dict[str, Any] = {}
+    exec(compile("def binary(*_):\n    return forgotten", file, "exec"), within)
+    monkeypatch.setattr(interpreter, "binary", within["binary"])
+    told = (
+        rf"test_failures.py:\d+: a fault within distspmd \(NameError: .*'forgotten'.*{file.name}:2"
+    )
+    with pytest.raises(UnsupportedProgram, match=told):
+        numpy_program(cubed, np.ones(3), host="refuse")

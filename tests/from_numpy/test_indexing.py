@@ -19,6 +19,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
+import distspmd
+from distspmd.frontend import numpy_program
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import on_paper, run_here
 from from_numpy.outcomes import REFUSED, RIGHT
@@ -322,3 +324,13 @@ def test_selections_of_nothing_and_comparisons(function: Callable[..., Any]) -> 
     case = Case(function.__name__, function, "indexing", "", lambda _: (given.copy(),), ())
     found = run_here(case)
     assert found.kind == RIGHT, found
+
+
+def looked_up(x: Any, where: Any) -> Any:
+    return x[where] * 2
+
+
+def test_a_program_with_indices_of_the_run_is_lowered_without_a_warning_of_dace() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        distspmd.lower(numpy_program(looked_up, np.ones(9), np.arange(4), host="refuse"), ranks=2)

@@ -6,8 +6,10 @@ import functools
 import importlib
 import inspect
 import pkgutil
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, cast
 
 import dace
@@ -230,11 +232,7 @@ class _Reading:
                 self.tracer.message("an expression or a chain of calls that is too deep")
             ) from None
         except Exception as problem:
-            told = (
-                str(problem)
-                if isinstance(problem, CannotRoll)
-                else (f"not understood: {type(problem).__name__}: {problem}")
-            )
+            told = str(problem) if isinstance(problem, CannotRoll) else _not_understood(problem)
             refusal = Refusal(getattr(problem, PLACE, HOLE).replace(HOLE, told))
             refusal.places = getattr(problem, "places", ())
             raise refusal from problem
@@ -449,6 +447,24 @@ class _Reading:
     def _array_like(self, name: str, value: Any) -> View:
         dtype = element_type(self.function.__name__, name, value)
         return self._array(name, [int(n) for n in value.shape], dtype)
+
+
+_PACKAGE = Path(__file__).parents[2]
+_OF_FAULTS = NameError, AttributeError, AssertionError, ImportError
+
+
+def _not_understood(problem: Exception) -> str:
+    """What an exception says that reading a program has raised: of the program, or a fault of ours.
+
+    It is one of ours where a name, an attribute or an assertion fails in this package.
+    """
+    told = f"{type(problem).__name__}: {problem}"
+    *_, last = traceback.extract_tb(problem.__traceback__)
+    within = Path(last.filename).is_relative_to(_PACKAGE)
+    if not within or not isinstance(problem, _OF_FAULTS):
+        return f"not understood: {told}"
+    place = f"{Path(last.filename).relative_to(_PACKAGE.parent)}:{last.lineno}"
+    return f"a fault within distspmd ({told}, at {place}); please report it with this line"
 
 
 def _is_linear(equation: Equation) -> bool:
