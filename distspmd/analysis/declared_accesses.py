@@ -214,9 +214,9 @@ def _add_nested(
     reads = [connector for connector in windows if connector in entering]
     writes = [connector for connector in windows if connector not in entering]
     symbols = {str(s): s for s in inside.free_symbols}
-    nested = state.add_nested_sdfg(
-        inside, dict.fromkeys(reads), dict.fromkeys(writes), symbol_mapping=symbols
-    )
+    taken: dict[str, Any] = dict.fromkeys(reads)
+    given: dict[str, Any] = dict.fromkeys(writes)
+    nested = state.add_nested_sdfg(inside, taken, given, symbol_mapping=symbols)
     for connector in reads:
         memlet = Memlet.from_array(windows[connector], proxy.arrays[windows[connector]])
         state.add_edge(state.add_read(windows[connector]), None, nested, connector, memlet)

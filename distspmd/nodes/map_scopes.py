@@ -61,8 +61,9 @@ def nest(
     for name in symbols:
         if name not in inner.symbols:
             inner.add_symbol(name, dtypes.int64)
-    connectors = dict.fromkeys(reads), dict.fromkeys(writes)
-    node = state.add_nested_sdfg(inner, *connectors, symbol_mapping=symbols)
+    taken: dict[str, Any] = dict.fromkeys(reads)
+    given: dict[str, Any] = dict.fromkeys(writes)
+    node = state.add_nested_sdfg(inner, taken, given, symbol_mapping=symbols)
     node.debuginfo = info
     found: nodes.NestedSDFG = node
     return found
