@@ -20,6 +20,7 @@ from distspmd.plans.heuristics import HEURISTICS, STAGES
 from distspmd.plans.plan import Plan
 from distspmd.plans.pull_table import received_by_pulls
 from distspmd.plans.row_exchange import RowExchange
+from distspmd.plans.sample_sort import SampleSort
 from distspmd.plans.staged_boxes import StagedBoxes
 from distspmd.runtime.devices.machine import LAST as STAGED
 from distspmd.runtime.devices.transports import TRANSPORTS
@@ -157,7 +158,7 @@ class Explanation:
         ] + [
             f"{rows.data} at {rows.source or 'the program'}, {_times(rows)}: {rows.steps}, "
             f"{rows.layouts}, {rows.found}: {rows.bytes_text}"
-            for rows in self.lowering.row_exchanges
+            for rows in self.lowering.at_run_time
         ]
 
     @property
@@ -225,7 +226,7 @@ class Explanation:
                 moved.setdefault((name, piece), []).append(memlet.data)
         found = reasons.setdefault("the run decides what moves", [])
         found += [memlet.data for memlet in self.lowering.fetches]
-        found += [rows.data for rows in self.lowering.row_exchanges]
+        found += [rows.data for rows in self.lowering.at_run_time]
         for (name, piece), data in moved.items():
             how = f"in pieces of up to {piece:,} bytes" if piece else "from device to device"
             said.append(
@@ -399,7 +400,7 @@ def _lost(plan: Plan, price: Cost, winner: Cost) -> str:
     )
 
 
-def _times(memlet: PlannedMemlet | RowExchange) -> str:
+def _times(memlet: PlannedMemlet | RowExchange | SampleSort) -> str:
     if memlet.times is None:
         return "as often as the run decides"
     return "once" if memlet.times == 1 else f"{memlet.times} times"

@@ -23,6 +23,7 @@ from distspmd.layouts.mesh import Mesh
 from distspmd.planning.select import Solution
 from distspmd.plans.machine import RATES, Machine
 from distspmd.plans.row_exchange import RowExchange
+from distspmd.plans.sample_sort import SampleSort
 from distspmd.plans.tile_work import TileWork
 from distspmd.runtime.calls.form import CallForm
 from distspmd.schedule import Axes, Holding, OnMesh, Schedule
@@ -267,6 +268,7 @@ class Lowering:
         fetches: communication of what data decide, resolved at run time, in the order of numbers.
         searched: why its schedule was found to be the best; empty where none was searched for.
         row_exchanges: all-to-alls of rows that data choose, in the order of numbers.
+        sorts: of lines that lie in parts, in the order of numbers.
         symbols: value of each symbol on the first ranks; it is 0 on all further ones.
         approximate: reads of which a dimension was taken whole, as sentences.
         remarks: what the schedule leaves idle or whole, as sentences.
@@ -300,6 +302,7 @@ class Lowering:
     remarks: tuple[str, ...] = ()
     warned: tuple[str, ...] = ()
     row_exchanges: tuple[RowExchange, ...] = ()
+    sorts: tuple[SampleSort, ...] = ()
     searched: str = ""
     places: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     tiles: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
@@ -336,6 +339,11 @@ class Lowering:
         """Ranks that the program needs at least."""
         held = (layout.ranks for layout in self.argument_layouts.values())
         return max(1, *(space.mesh.size for space in self.spaces), *held)
+
+    @property
+    def at_run_time(self) -> tuple[RowExchange | SampleSort, ...]:
+        """What nodes move of which data decide how much."""
+        return (*self.row_exchanges, *(sort for sort in self.sorts if sort.is_split))
 
     @property
     def schedule(self) -> Schedule:
@@ -441,7 +449,7 @@ class Lowering:
                 memlet.bytes_text,
                 memlet.source,
             )
-            for memlet in self.memlets + self.fetches + self.row_exchanges
+            for memlet in self.memlets + self.fetches + self.at_run_time
         ]
         calls = ("array", "from -> to", "solver", "calls", "bytes received", "source")
         return [

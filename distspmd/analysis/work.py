@@ -34,6 +34,7 @@ from distspmd.nodes.host_call import HostCall
 from distspmd.nodes.lapack import COLUMNS, Lapack, matrix_of
 from distspmd.nodes.row_exchange import ExchangedRows
 from distspmd.nodes.scatter import Scatter
+from distspmd.nodes.sorted_line import SortedLine
 from distspmd.nodes.tell import Told
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import RATES, Kind, Machine
@@ -123,6 +124,14 @@ def _scatter(space: IterationSpace) -> Work:
     return Work(Kind.LINE, 0.5, _PLACES * places, frozenset(picked))
 
 
+def _sort(space: IterationSpace) -> Work:
+    """An element of a line that is sorted in parts and merged."""
+    node: Any = space.node
+    (length,) = (_length((e.end - e.begin) / e.step) for e in space.ranges)
+    kind = Kind.ORDER if node.places else Kind.SORT
+    return Work(kind, library_costs.sorted_elements(length) / max(1.0, length))
+
+
 def _lapack(space: IterationSpace) -> Work:
     """One call for each matrix of a stack; columns of right-hand sides share its factorisation."""
     node: Any = space.node
@@ -175,6 +184,7 @@ NODES: Mapping[type, Callable[[IterationSpace], Work]] = {
     Contraction: _contraction,
     ExchangedRows: _rows,
     Scatter: _scatter,
+    SortedLine: _sort,
     Lapack: _lapack,
     Solve: _lapack,
     HostCall: _python,

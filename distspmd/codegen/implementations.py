@@ -20,11 +20,19 @@ from distspmd.nodes import (
     lapack,
     reduce_simd,
     scatter,
+    sorted_line,
     tell,
 )
 from distspmd.runtime.compilers.toolchain import BLAS
 from distspmd.runtime.engine.compile_runtime import INCLUDE
 
+_CALLS = {
+    host_call.HostCall: host_call.CALL,
+    scatter.Scatter: scatter.LOOP,
+    sorted_line.SortedLine: sorted_line.CALL,
+    tell.Told: tell.CALL,
+}
+"""Nodes that run in one way."""
 _BLAS_HEADER = "distspmd_blas.h"
 _OPEN_BLAS = "OpenBLAS"
 """What DaCe calls an implementation that calls the BLAS that is found."""
@@ -46,12 +54,8 @@ def choose_implementations(sdfg: SDFG, in_order: bool = False) -> bool:
             uses_blas |= node.implementation == blas_products.CALL
         elif lapack.LAPACK in known:
             node.implementation, uses_blas = lapack.LAPACK, True
-        elif isinstance(node, host_call.HostCall):
-            node.implementation = host_call.CALL
-        elif isinstance(node, scatter.Scatter):
-            node.implementation = scatter.LOOP
-        elif isinstance(node, tell.Told):
-            node.implementation = tell.CALL
+        elif type(node) in _CALLS:
+            node.implementation = _CALLS[type(node)]
         elif blas_products.CALL in known and not _is_chosen(node):
             fits = blas_products.can_call_blas(node, state)
             loops = blas_products.LOOPS if blas_products.LOOPS in known else "pure"

@@ -22,6 +22,7 @@ from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import Lowering, PlannedMemlet
 from distspmd.plans.row_exchange import RowExchange
+from distspmd.plans.sample_sort import SampleSort
 from distspmd.runtime.engine.engine import Statistics
 from distspmd.runtime.host.host_regions import KeptObjects
 
@@ -200,13 +201,16 @@ class DrivenProgram(Program):
 
     # -- what happened --------------------------------------------------------------------------
 
-    def statistics(self) -> list[tuple[PlannedMemlet | RowExchange, Statistics]]:
+    def statistics(self) -> list[tuple[PlannedMemlet | RowExchange | SampleSort, Statistics]]:
         """Of each distributed memlet, what all ranks together have received so far."""
         if not self._executable.is_open:
             raise self._closed()
         found = self.lowering
-        every: tuple[PlannedMemlet | RowExchange, ...] = (*found.memlets, *found.fetches)
-        every = (*every, *found.row_exchanges)
+        every: tuple[PlannedMemlet | RowExchange | SampleSort, ...] = (
+            *found.memlets,
+            *found.fetches,
+        )
+        every = (*every, *found.row_exchanges, *found.sorts)
         return list(zip(every, self.ranks.together(served.statistics, self.number), strict=True))
 
     def reset_statistics(self) -> None:

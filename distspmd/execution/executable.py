@@ -56,7 +56,9 @@ class Executable:
         fetches = [
             tile_storage.resolve_fetch(memlet, lowering, rank) for memlet in lowering.fetches
         ]
-        self.engine = Engine(comm, plans, fetches, functions, lowering.row_exchanges)
+        self.engine = Engine(
+            comm, plans, fetches, functions, lowering.row_exchanges, lowering.sorts
+        )
         self._node: SharedNode | None = None
         self._tiles = self._lend_tiles(built, lowering, comm)
         context = self._context(plans, fetches)

@@ -23,6 +23,7 @@ from distspmd.layouts.layout import Layout
 from distspmd.lowering import Lowering, PlannedMemlet
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.row_exchange import RowExchange
+from distspmd.plans.sample_sort import SampleSort
 from distspmd.runtime.calls.form import call_form_of
 from distspmd.runtime.engine.collective_resource import Closing
 from distspmd.runtime.engine.engine import Statistics
@@ -189,7 +190,7 @@ class SymbolicProgram(Closing):
 
     # -- what happened --------------------------------------------------------------------------
 
-    def statistics(self) -> list[tuple[PlannedMemlet | RowExchange, Statistics]]:
+    def statistics(self) -> list[tuple[PlannedMemlet | RowExchange | SampleSort, Statistics]]:
         """Of each distributed memlet of all programs: time, calls and bytes received so far."""
         return [each for made in self._programs.values() for each in made.statistics()]
 

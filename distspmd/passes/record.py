@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from dace.sdfg.graph import generate_element_id
 
 from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpace
-from distspmd.analysis.loop_runs import busiest, times
+from distspmd.analysis.loop_runs import busiest, times, times_exactly
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Write
 from distspmd.analysis.work import CHOSEN, LINE, swept_lines, work_of
@@ -29,6 +29,7 @@ from distspmd.lowering import (
 )
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.nodes.host_call import HostCall
+from distspmd.nodes.sorted_line import SortedLine
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.deal_blocks import asked_by
 from distspmd.passes.movement import Movement
@@ -39,6 +40,7 @@ from distspmd.placement.propagation import Tiled
 from distspmd.planning.select import Solution, select_plan
 from distspmd.plans.machine import Machine
 from distspmd.plans.redistribution import Redistribution
+from distspmd.plans.sample_sort import SampleSort
 from distspmd.plans.tile_work import TileWork
 from distspmd.schedule import Axes, Holding
 from distspmd.solvers.exchange import Exchange
@@ -92,8 +94,30 @@ class RecordDecisions:
             name=compilation.sdfg.name,
             graphs=Graphs(compilation.sdfg),
         )
+        lowering = replace(lowering, sorts=tuple(_sorts(compilation, lowering.ranks)))
         carry(compilation.sdfg, lowering)
         compilation.lowering = lowering
+
+
+def _sorts(compilation: Compilation, ranks: int) -> Iterator[SampleSort]:
+    """The sorts of lines, whose nodes are told their numbers."""
+    number = 0
+    for space in compilation.spaces:
+        node = space.node
+        if not isinstance(node, SortedLine):
+            continue
+        tiled = compilation.tiled[space.name]
+        (bounds,) = np.moveaxis(_bounds(tiled.tiling, {}), 1, 0)
+        parts = [(int(lo), int(hi)) if lo < hi else (0, 0) for lo, hi in bounds]
+        parts += [(0, 0)] * (ranks - len(parts))
+        (given,) = (use.data for use in tiled.uses if isinstance(use, Read))
+        (made,) = (use.data for use in tiled.uses if not isinstance(use, Read))
+        place = np.dtype(np.int64).itemsize if node.places else 0
+        itemsize = compilation.dtypes[given].itemsize
+        size = itemsize + place if itemsize >= place else 2 * place
+        node.index, number = number, number + 1
+        runs = times_exactly(space.state)
+        yield SampleSort(made, size, tuple(parts), str(space.source or ""), runs)
 
 
 def _work(space: IterationSpace, compilation: Compilation) -> TileWork:

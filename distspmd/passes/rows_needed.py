@@ -28,6 +28,7 @@ from distspmd.analysis.uses import Read, Use, Write
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.nodes.row_exchange import ExchangedRows
+from distspmd.nodes.sorted_line import SortedLine
 from distspmd.passes.partial_values import PartialValues
 from distspmd.plans.encoding import DTYPES
 from distspmd.plans.row_exchange import RowSet
@@ -87,7 +88,11 @@ class RowsNeeded(PartialValues):
         """The rows that a space needs of a container on each rank; None: all of them."""
         tiled = self.tiled[space.name]
         own = [use for use in tiled.uses if use.data == data]
-        if len(own) != 1 or not _reads_all_rows(own[0]) or isinstance(space.node, ExchangedRows):
+        if (
+            len(own) != 1
+            or not _reads_all_rows(own[0])
+            or isinstance(space.node, ExchangedRows | SortedLine)
+        ):
             return None
         tiling, index = tiled.tiling, self._index(space, data)
         pick = self.picking(space)

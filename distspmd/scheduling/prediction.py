@@ -102,10 +102,11 @@ def predict(lowered: Any, machine: Machine | None = None) -> Prediction:
         else:
             seconds = model.passing(times, memlet.received)
         moves.append((memlet.data, memlet.layouts, times, float(seconds)))
-    for rows in found.row_exchanges:
+    for rows in found.at_run_time:
         each = rows.expected_bytes / max(1, found.ranks)
-        seconds = (found.ranks - 1) * model.alpha + each * model.beta
-        moves.append((rows.data, rows.layouts, rows.times or HEURISTICS.unknown_loop, seconds))
+        times = rows.times or HEURISTICS.unknown_loop
+        seconds = times * ((found.ranks - 1) * model.alpha + each * model.beta)
+        moves.append((rows.data, rows.layouts, times, seconds))
     return Prediction(
         tuple((space.name, space.work.seconds(model)) for space in found.spaces), tuple(moves)
     )

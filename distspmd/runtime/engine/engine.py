@@ -25,6 +25,7 @@ from distspmd.plans.request_encoding import Fetch
 from distspmd.plans.rewrites.chunk import MOST_ELEMENTS, chunk
 from distspmd.plans.rewrites.split_reductions import split_reductions
 from distspmd.plans.row_exchange import RowExchange
+from distspmd.plans.sample_sort import SampleSort
 from distspmd.runtime.engine.collective_resource import Closing
 from distspmd.runtime.shared_memory.windows import Lying, SharedNode, can_copy_in_out, can_copy_once
 from distspmd.runtime.watch.agreement import Agreement
@@ -56,6 +57,7 @@ class Engine(Closing):
             (C-contiguous tiles where left out).
         fetches: what programs ask for at run time.
         exchanges: of rows that data choose.
+        sorts: of lines that several ranks have.
         functions: of each reduction that is not one of the runtime the addresses of three
             functions (codegen/user_reductions.py).
 
@@ -71,6 +73,7 @@ class Engine(Closing):
         fetches: Sequence[Fetch] = (),
         functions: Mapping[Function, tuple[int, int, int]] | None = None,
         exchanges: Sequence[RowExchange] = (),
+        sorts: Sequence[SampleSort] = (),
     ) -> None:
         from mpi4py.MPI import _handleof
 
@@ -95,7 +98,10 @@ class Engine(Closing):
         for exchange in exchanges:
             rows = exchange.words(self.rank)
             self._library.distspmd_add_exchange(self.context, _pointer_to(rows), len(rows))
-        found = [*(fetch.name for fetch in fetches), *(each.title for each in exchanges)]
+        for sort in sorts:
+            self._library.distspmd_add_talk(self.context, sort.title.encode(), sort.ranks)
+        found = [fetch.name for fetch in fetches]
+        found += [*(each.title for each in exchanges), *(each.title for each in sorts)]
         movements = Movements([name for name, *_ in plans], found)
         self._library.distspmd_use_movements(self.context, _pointer_to(movements.numbers))
         self._movements = movements
@@ -293,6 +299,14 @@ class Engine(Closing):
         )
         return Statistics(seconds.value, calls.value, received.value, least_bytes=received.value)
 
+    def sort_statistics(self, number: int) -> Statistics:
+        """What ranks told each other in the calls of a sort so far, but for counts and samples."""
+        seconds, calls, received = ctypes.c_double(), ctypes.c_int64(), ctypes.c_int64()
+        self._library.distspmd_talk_statistics(
+            self.context, number, ctypes.byref(seconds), ctypes.byref(calls), ctypes.byref(received)
+        )
+        return Statistics(seconds.value, calls.value, received.value, least_bytes=received.value)
+
     def reset_statistics(self) -> None:
         """Count from zero again."""
         self._library.distspmd_reset_statistics(self.context)
@@ -418,6 +432,8 @@ ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
         None,
         (_ADDRESS, _NUMBER, _ADDRESS, _ADDRESS, ctypes.POINTER(_ADDRESS), _NUMBERS),
     ),
+    "add_talk": (None, (_ADDRESS, ctypes.c_char_p, _NUMBER)),
+    "talk_statistics": (None, (_ADDRESS, _NUMBER, _SECONDS, _NUMBERS, _NUMBERS)),
     "exchange_statistics": (None, (_ADDRESS, _NUMBER, _SECONDS, _NUMBERS, _NUMBERS)),
     "scratch_bytes": (_NUMBER, (_ADDRESS,)),
     "scratch_place": (_NUMBER, (_ADDRESS, _NUMBER, _NUMBER)),

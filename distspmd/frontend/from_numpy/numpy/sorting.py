@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.arrays import indexing
 from distspmd.frontend.from_numpy.arrays.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.arrays.lines import (
     along_axis,
@@ -21,15 +23,71 @@ from distspmd.frontend.from_numpy.arrays.shapes import normal_axis
 from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.numpy.registry import METHODS, function
+from distspmd.frontend.tensor_ir.statements import Library
+from distspmd.nodes.sorted_line import SortedLine
 
 BOOL = np.dtype(bool)
 
 
 def sorted_lines(run: Context, tensor: Tensor, axis: int) -> Tensor:
     """A tensor whose lines along a dimension are in order, NaN last."""
+    if is_cut(run, tensor):
+        return _sorted_in_parts(run, tensor, tensor.dtype, places=False)
     length = tensor.shape[axis]
     code = f"distspmd::lines::sort(_line0, _result0, {cpp(length)});"
     (found,) = along_axis(run.tracer, "sort", tensor, axis, [(length, tensor.dtype)], code)
+    return found
+
+
+_LONG = 1 << 13
+"""Elements of a line from which on ranks sort it together."""
+
+
+def in_order(
+    run: Context, tensor: Tensor, places: Sequence[int] | None
+) -> tuple[Tensor, list[Tensor], str]:
+    """Lines in order along the last dimension, for code that reads some places of them.
+
+    Args:
+        run: the interpreter.
+        tensor: has the lines.
+        places: which the code may read; None where they are not known.
+
+    Returns:
+        what the code gets as ``_line0``, more vectors for it, ``_whole0`` first, and the text by
+        which it reads the line. Of a line that ranks sort together it gets these places alone.
+    """
+    found = sorted_lines(run, tensor, tensor.ndim - 1)
+    if places is None or not is_cut(run, tensor):
+        return found, [], "_line0"
+    known = np.unique(np.array(places, np.int64))
+    picked = run.tracer.stored(
+        run.call(np.stack, [[indexing.read(run.tracer, found, int(k)) for k in known]], {})
+    )
+    where = run.tracer.stored(run.tracer.tensor(known))
+    return picked, [where], f"distspmd::lines::few(_line0, _whole0, {len(known)})"
+
+
+def is_cut(run: Context, tensor: Tensor) -> bool:
+    """Whether a line is long enough that ranks sort parts of it."""
+    tracer = run.tracer
+    is_alone = tracer.map.parallel or tracer.map.straight is not None or tracer.guarded
+    if is_alone or tensor.ndim != 1 or tracer.is_decided_by_data(*tensor.shape):
+        return False
+    (length,) = tensor.shape
+    return not isinstance(length, int) or length >= _LONG
+
+
+def _sorted_in_parts(run: Context, tensor: Tensor, dtype: DType, places: bool) -> View:
+    """The elements of a line in order, or their places: each rank has a part before and after."""
+    tracer = run.tracer
+    line = tracer.stored(tensor)
+    if not (line.is_whole and len(line.container.shape) == 1):
+        line = tracer.stored_anew(tensor, "line")
+    name = "argsort" if places else "sort"
+    found = tracer.fresh(tracer.target or name, tensor.shape, dtype)
+    inputs, outputs = {"_in": line.container}, {"_out": found.container}
+    tracer.add(Library(lambda: SortedLine(name, places), inputs, outputs))
     return found
 
 
@@ -124,7 +182,11 @@ def _argsort(
     tensor, d = line_axis(run.tracer, run.tracer.tensor(value), axis)
     length = tensor.shape[d]
     code = f"distspmd::lines::argsort(_line0, _result0, {cpp(length)});"
-    (found,) = along_axis(run.tracer, "argsort", tensor, d, [(length, INT64)], code)
+    found: Tensor
+    if is_cut(run, tensor):
+        found = _sorted_in_parts(run, tensor, INT64, places=True)
+    else:
+        (found,) = along_axis(run.tracer, "argsort", tensor, d, [(length, INT64)], code)
     found.is_index = True
     return found
 

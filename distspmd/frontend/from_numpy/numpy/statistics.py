@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from distspmd.frontend.from_numpy.numpy.creation import dtype_of
 from distspmd.frontend.from_numpy.numpy.products import contract
 from distspmd.frontend.from_numpy.numpy.reductions import axes_of, count_at_most, finished, reduce
 from distspmd.frontend.from_numpy.numpy.registry import function
-from distspmd.frontend.from_numpy.numpy.sorting import sorted_lines
+from distspmd.frontend.from_numpy.numpy.sorting import in_order
 
 # -- statistics -----------------------------------------------------------------------------------
 
@@ -393,14 +393,15 @@ def _median(skips: bool) -> Any:
         if not axes:
             return finished(run, converted(tracer, tensor, kind), out)
         lines = merged(run, tensor, axes)
-        lines = sorted_lines(run, lines, lines.ndim - 1)
-        length = cpp(lines.shape[-1])
+        length = lines.shape[-1]
+        middle = None if skips or not isinstance(length, int) else _around(length, [0.5])
+        lines, more, line = in_order(run, lines, middle)
         code = (
-            f"*_result0 = distspmd::lines::median<std::decay_t<decltype(*_result0)>>(_line0, "
-            f"{length}, {str(skips).lower()});"
+            f"*_result0 = distspmd::lines::median<std::decay_t<decltype(*_result0)>>({line}, "
+            f"{cpp(length)}, {str(skips).lower()});"
         )
         (found,) = run_on_lines(
-            tracer, called.__name__, lines.shape[:-1], [lines], [], [(None, kind)], code
+            tracer, called.__name__, lines.shape[:-1], [lines], more, [(None, kind)], code
         )
         result: Tensor = expand_dims(tracer, found, axes) if keepdims is True else found
         return finished(run, result, out)
@@ -433,18 +434,21 @@ def _quantiles(called: Any, skips: bool, scale: int) -> Any:
         kind = _type_of_result(run, called, tensor, asked, q, method, scale)
         axes = axes_of(run, tensor, axis)
         lines = merged(run, tensor, axes)
-        lines = sorted_lines(run, lines, lines.ndim - 1)
+        length = lines.shape[-1]
+        is_known = isinstance(length, int) and not skips and not isinstance(q, Tensor)
+        places = _around(length, np.ravel(q) / scale) if is_known else None
+        lines, more, line = in_order(run, lines, places)
         share = converted(tracer, asked, np.float64)
         if scale != 1:
             share = combine(tracer, np.divide, [share, scale])
         share = reshape(tracer, tracer.stored(share), [size_of(asked.shape)])
         many = share.shape[0]
         code = (
-            f"distspmd::lines::quantiles(_line0, {cpp(lines.shape[-1])}, _whole0, {cpp(many)}, "
+            f"distspmd::lines::quantiles({line}, {cpp(length)}, _whole{len(more)}, {cpp(many)}, "
             f"_result0, distspmd::lines::Quantile::{method}, {str(skips).lower()});"
         )
         (found,) = run_on_lines(
-            tracer, called.__name__, lines.shape[:-1], [lines], [share], [(many, kind)], code
+            tracer, called.__name__, lines.shape[:-1], [lines], [*more, share], [(many, kind)], code
         )
         last = found.ndim - 1
         result = transpose(tracer, found, [last, *range(last)])
@@ -455,6 +459,15 @@ def _quantiles(called: Any, skips: bool, scale: int) -> Any:
         return finished(run, result, out)
 
     return call
+
+
+def _around(length: int, shares: Iterable[float]) -> list[int]:
+    """Places of a line in order that its quantiles may be made of, by any method, and the last."""
+    found = {length - 1}
+    for share in shares:
+        place = int(share * length)
+        found |= {min(max(place + k, 0), length - 1) for k in range(-3, 4)}
+    return sorted(found)
 
 
 def _check_shares(

@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import sympy
 
+from distspmd.expressions.ir import Expression, apply
 from distspmd.frontend.from_numpy.arrays import indexing
 from distspmd.frontend.from_numpy.arrays.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.arrays.choosing import BOOL, true_indices, true_places
 from distspmd.frontend.from_numpy.arrays.lengths import give_room
-from distspmd.frontend.from_numpy.arrays.lines import cpp, flat, run_on_lines
-from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor
+from distspmd.frontend.from_numpy.arrays.lines import flat
+from distspmd.frontend.from_numpy.arrays.tracer import Tracer
+from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, index_expression, number
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.numpy.registry import METHODS, function
-from distspmd.frontend.tensor_ir.whole_numbers import Whole
+from distspmd.frontend.tensor_ir.statements import Index
+from distspmd.frontend.tensor_ir.whole_numbers import Whole, add
 
 
 def length_of_run(run: Context, count: object, what: str, instead: str) -> Whole:
@@ -94,18 +98,13 @@ def _unique(
         return run.call(rarer_forms.unique_lines, given, {})
     line = tracer.stored(flat(tracer, tracer.stored(tensor)))
     (length,) = line.shape
-    order = run.call(np.argsort, [line], {"kind": "stable"})
-    ordered = tracer.stored(indexing.read(tracer, line, order))
-    alike = "i && (_line0[i] == _line0[i - 1]"
-    if equal_nan and line.dtype.kind in "fc":
-        alike += " || distspmd::lines::is_nan(_line0[i])"
-    code = f"for (int64_t i = 0; i < {cpp(length)}; ++i) _result0[i] = !({alike}));"
-    if equal_nan and line.dtype.kind in "fc":
-        code = code.replace(
-            "is_nan(_line0[i])", "is_nan(_line0[i]) && distspmd::lines::is_nan(_line0[i - 1])"
-        )
-    with tracer.named("firsts"):
-        (firsts,) = run_on_lines(tracer, "firsts", (), [ordered], [], [(length, BOOL)], code)
+    needs_order = return_index or return_inverse
+    if needs_order:
+        order = run.call(np.argsort, [line], {"kind": "stable"})
+        ordered = tracer.stored(indexing.read(tracer, line, order))
+    else:
+        ordered = tracer.stored(run.call(np.sort, [line], {}))
+    firsts = tracer.stored_anew(_firsts(tracer, ordered, equal_nan), "firsts")
     places = true_places(tracer, firsts)
     found = [indexing.read(tracer, ordered, places)]
     if return_index:
@@ -116,6 +115,26 @@ def _unique(
         ends = run.call(np.append, [indexing.read(tracer, places, slice(1, None)), length], {})
         found.append(combine(tracer, np.subtract, [ends, places]))
     return tuple(found) if len(found) > 1 else found[0]
+
+
+def _firsts(tracer: Tracer, line: Tensor, equal_nan: bool) -> Tensor:
+    """Whether elements of a line in order differ from those before them."""
+
+    def element(index: tuple[Index, ...]) -> Expression:
+        (k,) = index
+        own = line.element(index)
+        before = line.element((sympy.Max(0, add(k, -1)),))
+        is_first = apply("equal", index_expression(k), number(0, INT64))
+        found = apply("logical_or", is_first, apply("not_equal", own, before))
+        if equal_nan and line.dtype.kind in "fc":
+            both = (apply("not_equal", each, each) for each in (own, before))
+            alike = apply(
+                "logical_and", apply("logical_not", is_first), apply("logical_and", *both)
+            )
+            found = apply("logical_and", found, apply("logical_not", alike))
+        return found
+
+    return Tensor(line.shape, BOOL, element)
 
 
 def _inverse(run: Context, tensor: Tensor, order: Tensor, firsts: Tensor) -> Tensor:

@@ -49,6 +49,12 @@ struct CountedExchange {
   Statistics statistics;
 };
 
+/// A library call in which ranks talk, and what that took.
+struct CountedTalk {
+  std::string name;
+  Statistics statistics;
+};
+
 struct Plan {
   std::string name;
   std::vector<Storage> storages;
@@ -94,7 +100,8 @@ class Context : public Executable {
  public:
   Context(MPI_Comm comm, const std::int64_t *words, std::int64_t count,
           std::vector<Reduction> functions = {})
-      : Executable{run_plan, touched_by, ask_for, run_fetch, foresee_of, run_exchange} {
+      : Executable{run_plan, touched_by, ask_for, run_fetch, foresee_of, run_exchange,
+                   gather_of_all, add_of_all, carry_of} {
     check(MPI_Comm_dup(comm, &comm_), comm, "MPI_Comm_dup", creation);
     check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), comm_, "MPI_Comm_set_errhandler",
           creation);
@@ -103,6 +110,7 @@ class Context : public Executable {
     agree(table);
     for (const Family &family : table.families) split(family);
     for (const PlanTable &plan : table.plans) add(plan);
+    check(MPI_Comm_rank(comm_, &own_rank_), comm_, "MPI_Comm_rank", creation);
     send_staging_.allocate();
     receive_staging_.allocate();
     scratch_.allocate();
@@ -117,6 +125,7 @@ class Context : public Executable {
     resources_.release();
     for (auto &group : groups_)
       if (group->comm != MPI_COMM_NULL) MPI_Comm_free(&group->comm);
+    if (talking_ != MPI_COMM_NULL) MPI_Comm_free(&talking_);
     MPI_Comm_free(&comm_);
   }
 
@@ -215,6 +224,17 @@ class Context : public Executable {
     exchanges_.push_back({RowExchange(std::move(table), comm_, rank), {}});
   }
 
+  /// Add a library call in which the first ranks talk to each other; all ranks add the same.
+  void add_talk(const std::string &name, std::int64_t ranks) {
+    if (talks_.empty()) {
+      this->rank = own_rank_, this->ranks = ranks;
+      const int color = own_rank_ < ranks ? 0 : MPI_UNDEFINED;
+      check(MPI_Comm_split(comm_, color, own_rank_, &talking_), comm_, "MPI_Comm_split", creation);
+    }
+    talks_.push_back({name, {}});
+  }
+  Statistics talk_statistics(std::int64_t number) { return talk_of(number).statistics; }
+
   /// Tell in some numbers where this rank is; see Movements.
   void use_movements(std::int64_t *numbers) { movements_.use(numbers); }
 
@@ -296,6 +316,7 @@ class Context : public Executable {
     for (Plan &plan : plans_) plan.statistics = {};
     for (auto &fetch : fetches_) fetch->statistics = {};
     for (CountedExchange &exchange : exchanges_) exchange.statistics = {};
+    for (CountedTalk &talk : talks_) talk.statistics = {};
   }
 
  private:
@@ -320,6 +341,69 @@ class Context : public Executable {
 
   static void run_exchange(Executable *context, std::int64_t exchange, const RowEnds &ends) {
     static_cast<Context *>(context)->exchange(exchange, ends);
+  }
+
+  /// Where a rank talks in a library call, of which the time is counted.
+  class Talking {
+   public:
+    Talking(Executable *context, std::int64_t number)
+        : own(*static_cast<Context *>(context)),
+          talk(own.talk_of(number)),
+          going_(own.movements_, -1 - static_cast<std::int64_t>(own.fetches_.size() + own.exchanges_.size()) - number) {}
+    ~Talking() { talk.statistics.seconds += MPI_Wtime() - begin_; }
+    Talking(const Talking &) = delete;
+    Talking &operator=(const Talking &) = delete;
+    Context &own;
+    CountedTalk &talk;
+
+   private:
+    Movements::Going going_;
+    double begin_ = MPI_Wtime();
+  };
+  static void gather_of_all(Executable *context, std::int64_t number, const void *mine, std::int64_t bytes, void *all) {
+    const Talking here(context, number);
+    const int size = count_of(bytes, here.own.comm_, here.talk.name);
+    check(MPI_Allgather(mine, size, MPI_BYTE, all, size, MPI_BYTE, here.own.talking_), here.own.comm_, "MPI_Allgather",
+          here.talk.name);
+    here.talk.statistics.asked_bytes += bytes * (here.own.ranks - 1);
+  }
+  static void add_of_all(Executable *context, std::int64_t number, std::int64_t *numbers, std::int64_t count) {
+    const Talking here(context, number);
+    check(MPI_Allreduce(MPI_IN_PLACE, numbers, count_of(count, here.own.comm_, here.talk.name), MPI_INT64_T, MPI_SUM,
+                        here.own.talking_),
+          here.own.comm_, "MPI_Allreduce", here.talk.name);
+    here.talk.statistics.asked_bytes += count * 8;
+  }
+  static void carry_of(Executable *context, std::int64_t number, const std::vector<Parcel> &sends,
+                       const std::vector<Parcel> &receives) {
+    const Talking here(context, number);
+    std::vector<MPI_Request> requests;
+    const auto each = [&](const std::vector<Parcel> &parcels, bool sends_them) {
+      constexpr std::int64_t chunk = std::int64_t(1) << 30;
+      for (const Parcel &parcel : parcels)
+        for (std::int64_t at = 0; at < parcel.bytes; at += chunk) {
+          const int size = static_cast<int>(std::min(chunk, parcel.bytes - at)), peer = static_cast<int>(parcel.rank);
+          requests.push_back(MPI_REQUEST_NULL);
+          if (sends_them)
+            check(MPI_Isend(parcel.at + at, size, MPI_BYTE, peer, 4, here.own.talking_, &requests.back()),
+                  here.own.comm_, "MPI_Isend", here.talk.name);
+          else
+            check(MPI_Irecv(parcel.at + at, size, MPI_BYTE, peer, 4, here.own.talking_, &requests.back()),
+                  here.own.comm_, "MPI_Irecv", here.talk.name);
+        }
+    };
+    each(receives, false);
+    each(sends, true);
+    for (MPI_Request &request : requests)
+      check(MPI_Wait(&request, MPI_STATUS_IGNORE), here.own.comm_, "MPI_Wait", here.talk.name);
+    for (const Parcel &parcel : receives) here.talk.statistics.received_bytes += parcel.bytes;
+    ++here.talk.statistics.calls;
+  }
+  CountedTalk &talk_of(std::int64_t number) {
+    if (number < 0 || number >= static_cast<std::int64_t>(talks_.size()))
+      fail(comm_, "there is no library call " + std::to_string(number) + " of " + std::to_string(talks_.size()) +
+                      " in which ranks talk.");
+    return talks_[static_cast<std::size_t>(number)];
   }
 
   CountedExchange &exchange_of(std::int64_t number) {
@@ -432,6 +516,9 @@ class Context : public Executable {
   std::vector<Plan> plans_;
   std::vector<std::unique_ptr<CountedFetch>> fetches_;
   std::vector<CountedExchange> exchanges_;
+  std::vector<CountedTalk> talks_;
+  MPI_Comm talking_ = MPI_COMM_NULL;
+  int own_rank_ = 0;
   Memory send_staging_, receive_staging_, scratch_;
   Movements movements_;
   Buffers buffers_;
@@ -502,6 +589,19 @@ DISTSPMD_EXPORT void distspmd_add_exchange(void *context, const std::int64_t *wo
   } catch (const std::exception &error) {
     made->end(std::string("cannot make an exchange of rows: ") + error.what());
   }
+}
+
+/// Add a library call in which the first ranks talk; all ranks add the same, in the same order.
+DISTSPMD_EXPORT void distspmd_add_talk(void *context, const char *name, std::int64_t ranks) {
+  static_cast<distspmd::Context *>(context)->add_talk(name, ranks);
+}
+
+DISTSPMD_EXPORT void distspmd_talk_statistics(void *context, std::int64_t number, double *seconds, std::int64_t *calls,
+                                              std::int64_t *received_bytes) {
+  const auto found = static_cast<distspmd::Context *>(context)->talk_statistics(number);
+  *seconds = found.seconds;
+  *calls = found.calls;
+  *received_bytes = found.received_bytes;
 }
 
 DISTSPMD_EXPORT std::int64_t distspmd_scratch_bytes(void *context) {

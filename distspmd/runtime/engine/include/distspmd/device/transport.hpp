@@ -87,9 +87,11 @@ class Transport : public Executable {
   /// Words: numbers of plans and of fetches; of each its item size, the boxes that are read from the
   /// source, those of the target that have to be there before, and those that are written.
   Transport(void *engine, End end, const std::int64_t *words)
-      : Executable{run_plan, touched_by, ask_for, run_fetch, foresee_of, run_exchange},
+      : Executable{run_plan, touched_by, ask_for, run_fetch, foresee_of, run_exchange,
+                   gather_of_all, add_of_all, carry_of},
         engine_(static_cast<Executable *>(engine)),
         end_(end) {
+    rank = engine_->rank, ranks = engine_->ranks;
     const std::int64_t plans = *words++, fetches = *words++;
     for (std::int64_t n = 0; n < plans + fetches; ++n) {
       Route route;
@@ -275,6 +277,19 @@ class Transport : public Executable {
   static void run_exchange(Executable *own, std::int64_t exchange, const RowEnds &ends) {
     Executable *engine = static_cast<Transport *>(own)->engine_;
     engine->exchange(engine, exchange, ends);
+  }
+  static void gather_of_all(Executable *own, std::int64_t number, const void *mine, std::int64_t bytes, void *all) {
+    Executable *engine = static_cast<Transport *>(own)->engine_;
+    engine->gather_all(engine, number, mine, bytes, all);
+  }
+  static void add_of_all(Executable *own, std::int64_t number, std::int64_t *numbers, std::int64_t count) {
+    Executable *engine = static_cast<Transport *>(own)->engine_;
+    engine->add_all(engine, number, numbers, count);
+  }
+  static void carry_of(Executable *own, std::int64_t number, const std::vector<Parcel> &sends,
+                       const std::vector<Parcel> &receives) {
+    Executable *engine = static_cast<Transport *>(own)->engine_;
+    engine->carry(engine, number, sends, receives);
   }
   static void run_fetch(Executable *own, std::int64_t fetch, const void *in, void *out) {
     Transport *self = static_cast<Transport *>(own);

@@ -161,9 +161,22 @@ enum class Quantile {
   nearest
 };
 
+/// Some elements of a line, by their places, which grow.
+template <class T>
+struct Few {
+  const T *elements;
+  const int64_t *places;
+  int64_t count;
+  const T &operator[](int64_t place) const { return elements[std::lower_bound(places, places + count, place) - places]; }
+};
+template <class T>
+inline Few<T> few(const T *elements, const int64_t *places, int64_t count) {
+  return {elements, places, count};
+}
+
 /// A quantile of a line in order that has no NaN.
-template <class Out, class T>
-inline Out quantile_of_sorted(const T *line, int64_t n, double q, Quantile method) {
+template <class Out, class Line>
+inline Out quantile_of_sorted(const Line &line, int64_t n, double q, Quantile method) {
   const double count = double(n);
   const auto between = [&](double a, double b) { return count * q + (a + q * (1 - a - b)) - 1; };
   const auto at = [&](double place) {
@@ -202,24 +215,31 @@ inline Out quantile_of_sorted(const T *line, int64_t n, double q, Quantile metho
   return t >= Out(0.5) ? b - (b - a) * (1 - t) : a + (b - a) * t;
 }
 
+/// How many elements of a line in order count: none if it has a NaN, or all but those, as `skips` says.
+template <class Line>
+inline int64_t numbers_of(const Line &line, int64_t n, bool skips) {
+  if (!skips && n > 0 && is_nan(line[n - 1])) return 0;
+  while (n > 0 && is_nan(line[n - 1])) --n;
+  return n;
+}
+
 /// Quantiles of a line in order: NaN if it has one, or without those, as `skips` says.
-template <class Out, class T>
-inline void quantiles(const T *line, int64_t n, const double *q, int64_t many, Out *out, Quantile method, bool skips) {
-  int64_t numbers = n;
-  while (numbers > 0 && is_nan(line[numbers - 1])) --numbers;
+template <class Out, class Line>
+inline void quantiles(const Line &line, int64_t n, const double *q, int64_t many, Out *out, Quantile method,
+                      bool skips) {
+  const int64_t numbers = numbers_of(line, n, skips);
   for (int64_t k = 0; k < many; ++k)
-    if (numbers == 0 || (numbers < n && !skips))
+    if (numbers == 0)
       out[k] = Out(std::numeric_limits<double>::quiet_NaN());
     else
       out[k] = quantile_of_sorted<Out>(line, numbers, q[k], method);
 }
 
 /// The middle of a line in order, or the mean of the two there.
-template <class Out, class T>
-inline Out median(const T *line, int64_t n, bool skips) {
-  int64_t numbers = n;
-  while (numbers > 0 && is_nan(line[numbers - 1])) --numbers;
-  if (numbers == 0 || (numbers < n && !skips)) return Out(std::numeric_limits<double>::quiet_NaN());
+template <class Out, class Line>
+inline Out median(const Line &line, int64_t n, bool skips) {
+  const int64_t numbers = numbers_of(line, n, skips);
+  if (numbers == 0) return Out(std::numeric_limits<double>::quiet_NaN());
   const int64_t half = numbers / 2;
   return numbers % 2 ? Out(line[half]) : (Out(line[half - 1]) + Out(line[half])) / Out(2);
 }

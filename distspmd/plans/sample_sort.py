@@ -1,0 +1,128 @@
+"""Sorts of a line that lies in parts on several ranks: what moves, and its meaning.
+
+Each rank sorts its part. Where the parts of the result begin in those is found exactly, by samples;
+then each element moves once, to the rank that holds its place, which merges what comes
+(``kernels/sample_sort.hpp``). So a rank receives its part of the result at most, less what it had
+of it, and data decide how much that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distspmd.layouts.intervals import Interval
+
+
+@dataclass(frozen=True)
+class SampleSort:
+    """A sort of a line in a lowered program.
+
+    Attributes:
+        data: the container that gets the line in order, or the places of its elements.
+        itemsize: bytes of an element that moves.
+        parts: of the line by ranks; ranks with the same part have the same result.
+        source: where in the user's program it is.
+        times: how often it runs; None where that is not known before.
+    """
+
+    data: str
+    itemsize: int
+    parts: tuple[Interval, ...]
+    source: str = ""
+    times: int | None = 1
+
+    @property
+    def ranks(self) -> int:
+        """Ranks that take part in the run."""
+        return len(self.parts)
+
+    @property
+    def holders(self) -> tuple[int, ...]:
+        """Ranks that sort, by their parts: the first of those with the same part."""
+        first: dict[Interval, int] = {}
+        for rank, (lo, hi) in enumerate(self.parts):
+            if lo < hi:
+                first.setdefault((lo, hi), rank)
+        return tuple(first[part] for part in sorted(first))
+
+    @property
+    def is_split(self) -> bool:
+        """Whether anything moves."""
+        return len(self.holders) > 1
+
+    def _given(self) -> int:
+        """Bytes of results that ranks get from others with the same part."""
+        sizes = [hi - lo for lo, hi in self.parts]
+        return (sum(sizes) - sum(sizes[rank] for rank in self.holders)) * self.itemsize
+
+    @property
+    def most_bytes(self) -> int:
+        """Bytes that all ranks receive at most: each element, once."""
+        if not self.is_split:
+            return 0
+        length = sum(hi - lo for lo, hi in (self.parts[rank] for rank in self.holders))
+        return length * self.itemsize + self._given()
+
+    @property
+    def expected_bytes(self) -> int:
+        """Bytes that all ranks receive of a line in no order."""
+        if not self.is_split:
+            return 0
+        sizes = [self.parts[rank][1] - self.parts[rank][0] for rank in self.holders]
+        stays = sum(n * n for n in sizes) / sum(sizes)
+        return round((sum(sizes) - stays) * self.itemsize) + self._given()
+
+    def received_bytes(self, line: NDArray[Any]) -> int:
+        """Bytes that all ranks receive of a line."""
+        if not self.is_split:
+            return 0
+        order = np.argsort(line, kind="stable")
+        ends = [self.parts[rank] for rank in self.holders]
+        stays = sum(int(((order[lo:hi] >= lo) & (order[lo:hi] < hi)).sum()) for lo, hi in ends)
+        return (len(order) - stays) * self.itemsize + self._given()
+
+    def simulate(self, tiles: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        """The parts of the line in order, of its parts: the meaning of a sort of elements."""
+        line = np.concatenate([tiles[rank] for rank in self.holders] or [np.zeros(0)])
+        found = np.sort(line, kind="stable")
+        return [found[lo:hi] for lo, hi in self.parts]
+
+    @property
+    def title(self) -> str:
+        """What it is called in messages."""
+        return f"the sort of {self.data} of {self.source or 'the program'}"
+
+    @property
+    def received(self) -> int | None:
+        """Bytes that all ranks receive in a run, which are not known before."""
+        return None
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """Dimensions in which data decide what moves."""
+        return (0,)
+
+    @property
+    def layouts(self) -> str:
+        """The parts, in which the line is before and after."""
+        return f"{len(self.holders)} parts -> {len(self.holders)} parts in order"
+
+    @property
+    def found(self) -> str:
+        """Who finds out what moves."""
+        return "found by samples at run time"
+
+    @property
+    def steps(self) -> str:
+        """What carries it out."""
+        return "sample sort"
+
+    @property
+    def bytes_text(self) -> str:
+        """The bytes that ranks receive, as far as that is known before the run."""
+        return f"{self.expected_bytes:,} if in no order, {self.most_bytes:,} at most"
