@@ -42,6 +42,8 @@ def quantiles(x: Any, k: Any) -> Any:
         np.median(np.where(x > 0.2, x, np.nan)),
         np.quantile(x, k[:3] / 10),
         np.percentile(x[:1], 30),
+        *(np.quantile(x, [0, 0.31, 1], method=m) for m in ("hazen", "inverted_cdf", "weibull")),
+        *(np.quantile(x, 0.005, method=m) for m in ("lower", "closest_observation", "midpoint")),
     )
 
 
@@ -89,11 +91,13 @@ def test_a_search_splits_sorts_and_gathers_no_line() -> None:
     distspmd.verify(lowering)
     assert {sort.is_split for sort in lowering.sorts} == {True}
     plans = [(m.data, m.solution.plan) for m in lowering.memlets if (m.times or 0) > 1]
-    received = {data: max(plan.received(rank) for rank in range(4)) for data, plan in plans}
-    assert max(received.values(), default=0) < 1 << 10
+    assert max(plan.received(rank) for _, plan in plans for rank in range(4)) < 1 << 10
+    (sort, *_) = lowering.sorts
+    assert (sort.expected_bytes, sort.most_bytes) == (8 * n * 3 // 4, 8 * n)
 
 
-def test_sorts_are_right_on_ranks_and_in_loops() -> None:
+@pytest.mark.parametrize("device", [None, pytest.param("emulated", marks=pytest.mark.slow)])
+def test_sorts_are_right_on_ranks_and_in_loops(device: str | None) -> None:
     given = dict(zip("xy", RNG.random((2, 10_007)), strict=True))
     lowering = distspmd.lower(numpy_program(repeated, *given.values()), ranks=3)
-    distspmd.check(repeated, lowering.schedule, 3, examples=given, inputs=given, runs=1)
+    distspmd.check(repeated, lowering.schedule, 3, examples=given, inputs=given, runs=1, device=device)

@@ -61,9 +61,9 @@ def in_order(
     if places is None or not is_cut(run, tensor):
         return found, [], "_line0"
     known = np.unique(np.array(places, np.int64))
-    picked = run.tracer.stored(
-        run.call(np.stack, [[indexing.read(run.tracer, found, int(k)) for k in known]], {})
-    )
+    runs = np.split(known, np.flatnonzero(np.diff(known) > 1) + 1)
+    parts = [slice(int(each[0]), int(each[-1]) + 1) for each in runs]
+    picked = run.call(np.concatenate, [[indexing.read(run.tracer, found, p) for p in parts]], {})
     where = run.tracer.stored(run.tracer.tensor(known))
     return picked, [where], f"distspmd::lines::few(_line0, _whole0, {len(known)})"
 

@@ -394,7 +394,8 @@ def _median(skips: bool) -> Any:
             return finished(run, converted(tracer, tensor, kind), out)
         lines = merged(run, tensor, axes)
         length = lines.shape[-1]
-        middle = None if skips or not isinstance(length, int) else _around(length, [0.5])
+        is_known = isinstance(length, int) and not skips
+        middle = [(length - 1) // 2, length // 2, length - 1] if is_known else None
         lines, more, line = in_order(run, lines, middle)
         code = (
             f"*_result0 = distspmd::lines::median<std::decay_t<decltype(*_result0)>>({line}, "
