@@ -100,4 +100,5 @@ def test_a_search_splits_sorts_and_gathers_no_line() -> None:
 def test_sorts_are_right_on_ranks_and_in_loops(device: str | None) -> None:
     given = dict(zip("xy", RNG.random((2, 10_007)), strict=True))
     lowering = distspmd.lower(numpy_program(repeated, *given.values()), ranks=3)
-    distspmd.check(repeated, lowering.schedule, 3, examples=given, inputs=given, runs=1, device=device)
+    example = {"examples": given, "inputs": given, "device": device}
+    distspmd.check(repeated, lowering.schedule, 3, runs=1, **example)
