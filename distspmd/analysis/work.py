@@ -32,9 +32,9 @@ from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import NEST, Contraction, fastest_implementation
 from distspmd.nodes.host_call import HostCall
 from distspmd.nodes.lapack import COLUMNS, Lapack, matrix_of
+from distspmd.nodes.line_in_parts import LineInParts
 from distspmd.nodes.row_exchange import ExchangedRows
 from distspmd.nodes.scatter import Scatter
-from distspmd.nodes.sorted_line import SortedLine
 from distspmd.nodes.tell import Told
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import RATES, Kind, Machine
@@ -125,10 +125,12 @@ def _scatter(space: IterationSpace) -> Work:
 
 
 def _sort(space: IterationSpace) -> Work:
-    """An element of a line that is sorted in parts and merged."""
+    """An element of a line that is sorted in parts and merged, or chosen."""
     node: Any = space.node
+    if not node.sorts:
+        return Work(Kind.LINE, 2.0)
     (length,) = (_length((e.end - e.begin) / e.step) for e in space.ranges)
-    kind = Kind.ORDER if node.places else Kind.SORT
+    kind = Kind.ORDER if node.with_places else Kind.SORT
     return Work(kind, library_costs.sorted_elements(length) / max(1.0, length))
 
 
@@ -184,7 +186,7 @@ NODES: Mapping[type, Callable[[IterationSpace], Work]] = {
     Contraction: _contraction,
     ExchangedRows: _rows,
     Scatter: _scatter,
-    SortedLine: _sort,
+    LineInParts: _sort,
     Lapack: _lapack,
     Solve: _lapack,
     HostCall: _python,

@@ -18,9 +18,9 @@ from distspmd.nodes import (
     contraction,
     host_call,
     lapack,
+    line_in_parts,
     reduce_simd,
     scatter,
-    sorted_line,
     tell,
 )
 from distspmd.runtime.compilers.toolchain import BLAS
@@ -29,7 +29,7 @@ from distspmd.runtime.engine.compile_runtime import INCLUDE
 _CALLS = {
     host_call.HostCall: host_call.CALL,
     scatter.Scatter: scatter.LOOP,
-    sorted_line.SortedLine: sorted_line.CALL,
+    line_in_parts.LineInParts: line_in_parts.CALL,
     tell.Told: tell.CALL,
 }
 """Nodes that run in one way."""

@@ -18,8 +18,8 @@ from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.lowering import CONTEXT
 from distspmd.nodes.host_call import HostCall
+from distspmd.nodes.line_in_parts import LineInParts
 from distspmd.nodes.row_exchange import ExchangedRows
-from distspmd.nodes.sorted_line import SortedLine
 from distspmd.passes.allocate_tiles import allocate_tiles, scalar_to_array
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.gathered_copies import GatheredCopies
@@ -79,7 +79,7 @@ def distribute(
     for use in uses:
         _redirect(inserter, use, containers[use.data])
     for node, state in sdfg.all_nodes_recursive():
-        if isinstance(node, ExchangedRows | SortedLine) and isinstance(state, SDFGState):
+        if isinstance(node, ExchangedRows | LineInParts) and isinstance(state, SDFGState):
             node.add_in_connector("_context", dtypes.int64)
             inserter.connect_context(state, node)
     gathered.keep_in_order()

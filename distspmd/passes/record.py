@@ -29,7 +29,7 @@ from distspmd.lowering import (
 )
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.nodes.host_call import HostCall
-from distspmd.nodes.sorted_line import SortedLine
+from distspmd.nodes.line_in_parts import LineInParts
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.deal_blocks import asked_by
 from distspmd.passes.movement import Movement
@@ -100,24 +100,25 @@ class RecordDecisions:
 
 
 def _sorts(compilation: Compilation, ranks: int) -> Iterator[SampleSort]:
-    """The sorts of lines, whose nodes are told their numbers."""
+    """The calls on lines in parts, whose nodes are told their numbers."""
     number = 0
     for space in compilation.spaces:
         node = space.node
-        if not isinstance(node, SortedLine):
+        if not isinstance(node, LineInParts):
             continue
         tiled = compilation.tiled[space.name]
         (bounds,) = np.moveaxis(_bounds(tiled.tiling, {}), 1, 0)
         parts = [(int(lo), int(hi)) if lo < hi else (0, 0) for lo, hi in bounds]
         parts += [(0, 0)] * (ranks - len(parts))
-        (given,) = (use.data for use in tiled.uses if isinstance(use, Read))
         (made,) = (use.data for use in tiled.uses if not isinstance(use, Read))
-        place = np.dtype(np.int64).itemsize if node.places else 0
-        itemsize = compilation.dtypes[given].itemsize
-        size = itemsize + place if itemsize >= place else 2 * place
+        size = compilation.dtypes[made].itemsize
+        if node.with_places:  # as a struct of both
+            given = next(use.data for use in tiled.uses if isinstance(use, Read))
+            size += max(size, compilation.dtypes[given].itemsize)
         node.index, number = number, number + 1
         runs = times_exactly(space.state)
-        yield SampleSort(made, size, tuple(parts), str(space.source or ""), runs)
+        source = str(space.source or "")
+        yield SampleSort(made, size, tuple(parts), source, runs, chooses=not node.sorts)
 
 
 def _work(space: IterationSpace, compilation: Compilation) -> TileWork:

@@ -27,8 +27,8 @@ from distspmd.analysis.row_sets import (
 from distspmd.analysis.uses import Read, Use, Write
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
+from distspmd.nodes.line_in_parts import LineInParts
 from distspmd.nodes.row_exchange import ExchangedRows
-from distspmd.nodes.sorted_line import SortedLine
 from distspmd.passes.partial_values import PartialValues
 from distspmd.plans.encoding import DTYPES
 from distspmd.plans.row_exchange import RowSet
@@ -91,7 +91,7 @@ class RowsNeeded(PartialValues):
         if (
             len(own) != 1
             or not _reads_all_rows(own[0])
-            or isinstance(space.node, ExchangedRows | SortedLine)
+            or isinstance(space.node, ExchangedRows | LineInParts)
         ):
             return None
         tiling, index = tiled.tiling, self._index(space, data)

@@ -1,9 +1,10 @@
-"""Sorts of a line that lies in parts on several ranks: what moves, and its meaning.
+"""Sorts of a line that lies in parts on several ranks, and choices: what moves, and its meaning.
 
 Each rank sorts its part. Where the parts of the result begin in those is found exactly, by samples;
 then each element moves once, to the rank that holds its place, which merges what comes
 (``kernels/sample_sort.hpp``). So a rank receives its part of the result at most, less what it had
-of it, and data decide how much that is.
+of it, and data decide how much that is. Elements that a mask chooses close up as they are: each
+moves once at most, and those of the first part not at all.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class SampleSort:
         parts: of the line by ranks; ranks with the same part have the same result.
         source: where in the user's program it is.
         times: how often it runs; None where that is not known before.
+        chooses: whether chosen elements close up, in their order, and none is sorted.
     """
 
     data: str
@@ -35,6 +37,7 @@ class SampleSort:
     parts: tuple[Interval, ...]
     source: str = ""
     times: int | None = 1
+    chooses: bool = False
 
     @property
     def ranks(self) -> int:
@@ -65,8 +68,9 @@ class SampleSort:
         """Bytes that all ranks receive at most: each element, once."""
         if not self.is_split:
             return 0
-        length = sum(hi - lo for lo, hi in (self.parts[rank] for rank in self.holders))
-        return length * self.itemsize + self._given()
+        first, *others = (self.parts[rank][1] - self.parts[rank][0] for rank in self.holders)
+        moving = sum(others) if self.chooses else first + sum(others)
+        return moving * self.itemsize + self._given()
 
     @property
     def expected_bytes(self) -> int:
@@ -74,14 +78,16 @@ class SampleSort:
         if not self.is_split:
             return 0
         sizes = [self.parts[rank][1] - self.parts[rank][0] for rank in self.holders]
+        if self.chooses:  # half of them
+            return sum(sizes[1:]) // 2 * self.itemsize + self._given()
         stays = sum(n * n for n in sizes) / sum(sizes)
         return round((sum(sizes) - stays) * self.itemsize) + self._given()
 
     def received_bytes(self, line: NDArray[Any]) -> int:
-        """Bytes that all ranks receive of a line."""
+        """Bytes that all ranks receive of a line, or of a mask that chooses from one."""
         if not self.is_split:
             return 0
-        order = np.argsort(line, kind="stable")
+        order = np.flatnonzero(line) if self.chooses else np.argsort(line, kind="stable")
         ends = [self.parts[rank] for rank in self.holders]
         stays = sum(int(((order[lo:hi] >= lo) & (order[lo:hi] < hi)).sum()) for lo, hi in ends)
         return (len(order) - stays) * self.itemsize + self._given()
@@ -95,7 +101,8 @@ class SampleSort:
     @property
     def title(self) -> str:
         """What it is called in messages."""
-        return f"the sort of {self.data} of {self.source or 'the program'}"
+        what = "choice" if self.chooses else "sort"
+        return f"the {what} of {self.data} of {self.source or 'the program'}"
 
     @property
     def received(self) -> int | None:
@@ -110,19 +117,21 @@ class SampleSort:
     @property
     def layouts(self) -> str:
         """The parts, in which the line is before and after."""
-        return f"{len(self.holders)} parts -> {len(self.holders)} parts in order"
+        done = "closed up" if self.chooses else "in order"
+        return f"{len(self.holders)} parts -> {len(self.holders)} parts {done}"
 
     @property
     def found(self) -> str:
         """Who finds out what moves."""
-        return "found by samples at run time"
+        return f"found by {'counts' if self.chooses else 'samples'} at run time"
 
     @property
     def steps(self) -> str:
         """What carries it out."""
-        return "sample sort"
+        return "a message from each part to each" if self.chooses else "sample sort"
 
     @property
     def bytes_text(self) -> str:
         """The bytes that ranks receive, as far as that is known before the run."""
-        return f"{self.expected_bytes:,} if in no order, {self.most_bytes:,} at most"
+        expected = "if half is chosen" if self.chooses else "if in no order"
+        return f"{self.expected_bytes:,} {expected}, {self.most_bytes:,} at most"

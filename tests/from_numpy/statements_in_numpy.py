@@ -49,7 +49,7 @@ from distspmd.frontend.tensor_ir.variables import find_variables
 from distspmd.frontend.tensor_ir.whole_numbers import among, text
 from distspmd.nodes.contraction_operands import Einsum, Operand
 from distspmd.nodes.host_call import HostCall
-from distspmd.nodes.sorted_line import SortedLine
+from distspmd.nodes.line_in_parts import LineInParts
 from distspmd.nodes.subscripts import Subscripts
 from distspmd.runtime.calls.form import CallForm, call_form_of
 from distspmd.runtime.host.host_functions import host_call
@@ -294,11 +294,17 @@ class _Run:
 
     def library(self, library: Library) -> None:
         node = library.make()
-        if isinstance(node, SortedLine):
-            line, found = (
-                self.memory_of(c) for c in (library.inputs["_in"], library.outputs["_out"])
-            )
-            found[:] = (np.argsort if node.places else np.sort)(line, kind="stable")
+        if isinstance(node, LineInParts):
+            found = self.memory_of(library.outputs["_out"])
+            given = {name: self.memory_of(c) for name, c in library.inputs.items()}
+            if not node.sorts:
+                mask = given["_mask"]
+                chosen = given["_in"][mask] if "_in" in given else np.flatnonzero(mask)
+                found[:] = 0
+                found[: len(chosen)] = chosen
+                return
+            line = given["_in"]
+            found[:] = (np.argsort if node.with_places else np.sort)(line, kind="stable")
             return
         if not isinstance(node, HostCall):
             raise NotOnPaper("Library")

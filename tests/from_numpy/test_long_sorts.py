@@ -9,7 +9,7 @@ import pytest
 
 import distspmd
 from distspmd.frontend import numpy_program
-from distspmd.frontend.from_numpy.numpy import sorting
+from distspmd.frontend.from_numpy.arrays import lines
 from distspmd.plans import Machine
 
 RNG = np.random.default_rng(0)
@@ -60,11 +60,28 @@ def different(x: Any, k: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize("function", [orders, quantiles, different])
+def chosen(x: Any, k: Any) -> Any:
+    above = x[x > 0.3]
+    return (
+        above,
+        np.cumsum(above),
+        np.flatnonzero(k == 2),
+        k[x > 9].size,
+        np.nonzero(k)[0],
+        x[k],
+        np.compress(k > 3, x),
+        np.where(x > 0)[0] * 2,
+        above[-2:] * 2,
+        (k > 4)[x > 0],
+        x[np.flatnonzero(x < -1)],
+    )
+
+
+@pytest.mark.parametrize("function", [orders, quantiles, different, chosen])
 def test_orders_are_those_of_numpy(
     unoptimised: None, monkeypatch: pytest.MonkeyPatch, function: Any
 ) -> None:
-    monkeypatch.setattr(sorting, "_LONG", 1)
+    monkeypatch.setattr(lines, "LONG", 1)
     x, k = RNG.standard_normal(211), RNG.integers(0, 9, 211)
     given = (x, k, x.round(1) + 1j * k)[: 3 if function is orders else 2]
     numpy_program(function, *given, host="refuse")
@@ -102,3 +119,29 @@ def test_sorts_are_right_on_ranks_and_in_loops(device: str | None) -> None:
     lowering = distspmd.lower(numpy_program(repeated, *given.values()), ranks=3)
     example = {"examples": given, "inputs": given, "device": device}
     distspmd.check(repeated, lowering.schedule, 3, runs=1, **example)
+
+
+def closing_up(x: Any, y: Any) -> Any:
+    total = 0.0
+    for t in range(3):
+        x *= y + 0.1
+        above = np.cumsum(x[x > 0.5])
+        places = np.flatnonzero(y > 0.9)
+        total += above[-1] + places[t]
+    return total, above
+
+
+def test_chosen_elements_move_once_and_no_line_is_gathered() -> None:
+    n = 1 << 20
+    sdfg = numpy_program(closing_up, *RNG.random((2, n)))
+    lowering = distspmd.lower(sdfg, ranks=4, machine=Machine())
+    distspmd.verify(lowering)
+    assert [(s.chooses, s.most_bytes) for s in lowering.sorts] == [(True, 8 * n * 3 // 4)] * 2
+    plans = [m.solution.plan for m in lowering.memlets if (m.times or 0) > 1]
+    assert max(plan.received(rank) for plan in plans for rank in range(4)) < 1 << 14
+
+
+def test_elements_are_chosen_on_ranks() -> None:
+    given = dict(zip("xy", RNG.random((2, 40_009)), strict=True))
+    lowering = distspmd.lower(numpy_program(closing_up, *given.values()), ranks=3)
+    distspmd.check(closing_up, lowering.schedule, 3, examples=given, inputs=given, runs=1)

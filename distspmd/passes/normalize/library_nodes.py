@@ -27,14 +27,14 @@ from distspmd.dace_compat.names import free_names
 from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.host_call import HostCall
 from distspmd.nodes.lapack import Lapack
+from distspmd.nodes.line_in_parts import LineInParts
 from distspmd.nodes.scatter import Scatter
-from distspmd.nodes.sorted_line import SortedLine
 from distspmd.nodes.tell import Told
 from distspmd.passes.normalize.single_operations import element_of_window
 
 WINDOWED = (
     *(blas.MatMul, blas.Gemm, blas.BatchedMatMul, blas.Gemv, blas.Dot, standard.Reduce),
-    *(Contraction, HostCall, Lapack, Scatter, SortedLine, Told, MergeLibraryNode),
+    *(Contraction, HostCall, Lapack, Scatter, LineInParts, Told, MergeLibraryNode),
 )
 """Library nodes that compute, from windows of their operands, that window of their result."""
 

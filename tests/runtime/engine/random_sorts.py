@@ -54,24 +54,34 @@ def main(path: str, cases: int) -> None:
         length = int(rng.choice(LENGTHS))
         line, parts = a_line(rng, dtype, length), parts_of(rng, length, COMM.size)
         begin, end = parts[COMM.rank]
-        for name in ("sort", "argsort"):
+        for name in ("sort", "argsort", "choose"):
+            mask = rng.random(length) < rng.choice([0.1, 0.9])
             itemsize = dtype.itemsize + 8 * (name == "argsort")
             itemsize += -itemsize % 8 if name == "argsort" else 0
-            sort = SampleSort("x", itemsize, tuple(parts))
+            sort = SampleSort("x", itemsize, tuple(parts), chooses=name == "choose")
             engine = Engine(COMM, [], sorts=[sort])
             step = int(rng.integers(1, 3))
             own = np.repeat(line[begin:end], step)
-            found = np.full(end - begin, 9, dtype if name == "sort" else np.int64)
+            found = np.full(end - begin, 9, np.int64 if name == "argsort" else dtype)
             function = getattr(library, f"{name}_{dtype}")
-            function.argtypes = (
-                [ctypes.c_int64] * 4 + [ctypes.c_void_p, ctypes.c_int64] + [ctypes.c_void_p]
-            )
-            function(engine.context, 0, begin, end, own.ctypes.data, step, found.ctypes.data)
-            wanted = (np.sort if name == "sort" else np.argsort)(line, kind="stable")[begin:end]
+            pointer, number = ctypes.c_void_p, ctypes.c_int64
+            function.argtypes = [number] * 4 + [pointer, number, pointer, pointer]
+            chosen = mask[begin:end].copy()
+            ends = own.ctypes.data, step, found.ctypes.data, chosen.ctypes.data
+            function(engine.context, 0, begin, end, *ends)
+            if name == "choose":
+                wanted = np.zeros(length, dtype)
+                wanted[: mask.sum()] = line[mask]
+            else:
+                wanted = (np.sort if name == "sort" else np.argsort)(line, kind="stable")
+            wanted = wanted[begin:end]
             told = f"case {case}: {name} of {length} {dtype} in {parts}"
             np.testing.assert_array_equal(found, wanted, err_msg=told)
             received = COMM.allreduce(engine.sort_statistics(0).received_bytes)
-            assert received == sort.received_bytes(line), (told, received)
+            assert received == sort.received_bytes(mask if name == "choose" else line), (
+                told,
+                received,
+            )
             assert received <= sort.most_bytes, told
             engine.close()
     if COMM.rank == 0:

@@ -11,24 +11,25 @@ from typing import Any
 
 import numpy as np
 
-from distspmd.expressions.ir import Expression, apply
+from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.from_numpy.arrays.elements import truth_of
 from distspmd.frontend.from_numpy.arrays.images import moved
 from distspmd.frontend.from_numpy.arrays.indexing import read
 from distspmd.frontend.from_numpy.arrays.lengths import check_lengths
-from distspmd.frontend.from_numpy.arrays.lines import cpp, flat, run_on_lines
+from distspmd.frontend.from_numpy.arrays.lines import cpp, flat, in_parts, is_long, run_on_lines
 from distspmd.frontend.from_numpy.arrays.shapes import reshape, size_of
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.values import (
     INT64,
     Tensor,
+    View,
     make_view,
     number,
     whole_expression,
 )
 from distspmd.frontend.from_numpy.arrays.values import axis as axis_symbol
 from distspmd.frontend.tensor_ir.statements import Index
-from distspmd.frontend.tensor_ir.whole_numbers import add
+from distspmd.frontend.tensor_ir.whole_numbers import add, symbol
 from distspmd.runtime.calls.form import rebuilt
 
 BOOL = np.dtype(bool)
@@ -49,6 +50,8 @@ def true_places(tracer: Tracer, mask: Tensor) -> Tensor:
     if mask.mask is not None:
         mask = chosen(tracer, mask)
     line = _line_of(tracer, mask)
+    if is_long(tracer, line):
+        return _closed_up(tracer, "places", {"_mask": line})
     (length,) = line.shape
     code = (
         f"int64_t count = 0; for (int64_t i = 0; i < {cpp(length)}; ++i)"
@@ -59,11 +62,29 @@ def true_places(tracer: Tracer, mask: Tensor) -> Tensor:
         places, count = run_on_lines(
             tracer, "places", (), [line], [], [(length, INT64), (None, INT64)], code
         )
+    return _as_long_as(tracer, places, count)
+
+
+def _as_long_as(tracer: Tracer, line: View, count: Tensor) -> View:
+    """The first elements of a line, as many as the run counts."""
     found = tracer.read_whole(count)
-    tracer.known.capacities[found] = tracer.capacity(length)
-    view = make_view(places.container, [found], [axis_symbol(0)])
-    view.is_index = True
+    tracer.known.capacities[found] = tracer.capacity(line.shape[0])
+    view = make_view(line.container, [found], [axis_symbol(0)])
+    view.is_index = line.dtype == INT64
     return view
+
+
+def _closed_up(tracer: Tracer, name: str, lines: dict[str, Tensor]) -> View:
+    """The places, or elements, of a long line that a mask chooses: each moves once at most."""
+    mask = lines["_mask"] = tracer.stored(lines["_mask"], "mask")
+    function = "choose_parts" if "_in" in lines else "choose_places"
+    with tracer.named(name):
+        dtype = lines["_in"].dtype if "_in" in lines else INT64
+        line = in_parts(tracer, name, function, lines, dtype)
+    place = symbol("__place")
+    truth = cast(mask.element((place,)), INT64)
+    count = tracer.contract([], [(place, mask.shape[0])], truth, "sum", "count")
+    return _as_long_as(tracer, line, count)
 
 
 def true_indices(tracer: Tracer, mask: Tensor) -> tuple[Tensor, ...]:
@@ -98,6 +119,11 @@ def chosen(tracer: Tracer, tensor: Tensor) -> Tensor:
     mask = tensor.mask
     assert mask is not None
     whole = Tensor(tensor.shape, tensor.dtype, tensor.element)
+    if is_long(tracer, whole) and mask.ndim == 1:
+        lines = {"_mask": _line_of(tracer, mask), "_in": whole}
+        found = _closed_up(tracer, "chosen", lines)
+        found.is_index = tensor.is_index
+        return found
     rest = list(tensor.shape[mask.ndim :])
     lined = whole
     if mask.ndim > 1:

@@ -6,8 +6,9 @@ over the ranks. A line has to be dense, so that a dimension that is not the last
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -19,8 +20,16 @@ from distspmd.frontend.from_numpy.arrays.elements import is_one
 from distspmd.frontend.from_numpy.arrays.shapes import normal_axis, reshape, size_of, transpose
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View, axis, view_of
-from distspmd.frontend.tensor_ir.statements import Index, Length, Parameter, Routine, Window
+from distspmd.frontend.tensor_ir.statements import (
+    Index,
+    Length,
+    Library,
+    Parameter,
+    Routine,
+    Window,
+)
 from distspmd.frontend.tensor_ir.whole_numbers import simplified, subtract, symbol, text
+from distspmd.nodes.line_in_parts import LineInParts
 
 HEADER = "kernels/lines.hpp"
 """What routines include."""
@@ -155,6 +164,43 @@ def _dense(view: View, place: Sequence[sympy.Symbol]) -> Window | None:
 
 def _direct(index: Sequence[Index]) -> tuple[Length, ...]:
     return tuple(i if isinstance(i, int) else simplified(i) for i in index)
+
+
+LONG = 1 << 13
+"""Elements of a line from which on ranks sort it together, or close it up."""
+
+
+def is_long(tracer: Tracer, tensor: Tensor) -> bool:
+    """Whether a tensor is a line that is long enough that ranks have parts of it."""
+    is_alone = tracer.map.parallel or tracer.map.straight is not None or tracer.guarded
+    if is_alone or tensor.ndim != 1 or tracer.is_decided_by_data(*tensor.shape):
+        return False
+    (length,) = tensor.shape
+    return not isinstance(length, int) or length >= LONG
+
+
+def in_parts(
+    tracer: Tracer, name: str, function: str, inputs: Mapping[str, Tensor], dtype: DType
+) -> View:
+    """What ranks make together of lines of one length, of which each has a part before and after.
+
+    Args:
+        tracer: gets the statement.
+        name: of the space.
+        function: of :class:`LineInParts`.
+        inputs: lines by connector.
+        dtype: of the line that is made.
+    """
+    containers = {}
+    for connector, tensor in inputs.items():
+        line = tracer.stored(tensor)
+        if not (line.is_whole and len(line.container.shape) == 1):
+            line = tracer.stored_anew(tensor, "line")
+        containers[connector], shape = line.container, line.shape
+    found = tracer.fresh(tracer.target or name, shape, dtype)
+    make = functools.partial(LineInParts, name, function)
+    tracer.add(Library(make, containers, {"_out": found.container}))
+    return found
 
 
 def with_last(tracer: Tracer, tensor: Tensor, axis: int) -> Tensor:

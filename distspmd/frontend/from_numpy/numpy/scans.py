@@ -16,7 +16,15 @@ from distspmd.frontend.from_numpy.arrays.kinds import has_data
 from distspmd.frontend.from_numpy.arrays.lines import HEADER, along_axis, cpp, line_axis
 from distspmd.frontend.from_numpy.arrays.shapes import normal_axis
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
-from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View, whole_expression
+from distspmd.frontend.from_numpy.arrays.values import (
+    INT64,
+    Tensor,
+    View,
+    make_view,
+    view_of,
+    whole_expression,
+)
+from distspmd.frontend.from_numpy.arrays.values import axis as axis_symbol
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.numpy.creation import dtype_of
 from distspmd.frontend.from_numpy.numpy.reductions import finished
@@ -67,6 +75,10 @@ def scan(run: Context, name: str, tensor: Tensor, axis: object, dtype: DType) ->
     if dtype.kind == "c" and name not in ("add", "subtract", "multiply", "divide", "true_divide"):
         tracer.refuse(f"np.{name}.accumulate of complex numbers")
     tensor, d = line_axis(tracer, tensor, axis)
+    room = _of_room(tracer, tensor)
+    if room is not None and _is_cut(run, name, room):
+        whole = tracer.stored(scan(run, name, room, 0, dtype))
+        return make_view(whole.container, tensor.shape, [axis_symbol(0)])
     is_narrowed = tensor.dtype.kind == "c" and dtype.kind != "c"
     if not isinstance(tensor, View) or is_narrowed or name.startswith("logical"):
         tensor = converted(tracer, tensor, dtype)
@@ -75,6 +87,14 @@ def scan(run: Context, name: str, tensor: Tensor, axis: object, dtype: DType) ->
     length = tensor.shape[d]
     (found,) = along_axis(tracer, name, tensor, d, [(length, dtype)], _line_code(name, length))
     return found
+
+
+def _of_room(tracer: Tracer, tensor: Tensor) -> View | None:
+    """All of a container, of whose elements a line has as many as data decide; None of others."""
+    if not isinstance(tensor, View) or not tracer.is_decided_by_data(*tensor.shape):
+        return None
+    is_first = tensor.at((axis_symbol(0),)) == (axis_symbol(0),)
+    return view_of(tensor.container) if is_first and len(tensor.container.shape) == 1 else None
 
 
 def _line_code(name: str, length: Length) -> str:

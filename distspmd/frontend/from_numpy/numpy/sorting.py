@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.arrays import indexing
 from distspmd.frontend.from_numpy.arrays.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.arrays.lines import (
     along_axis,
     cpp,
     flat,
+    in_parts,
+    is_long,
     line_axis,
     put_back,
     run_on_lines,
@@ -23,24 +24,18 @@ from distspmd.frontend.from_numpy.arrays.shapes import normal_axis
 from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.numpy.registry import METHODS, function
-from distspmd.frontend.tensor_ir.statements import Library
-from distspmd.nodes.sorted_line import SortedLine
 
 BOOL = np.dtype(bool)
 
 
-def sorted_lines(run: Context, tensor: Tensor, axis: int) -> Tensor:
+def line_in_partss(run: Context, tensor: Tensor, axis: int) -> Tensor:
     """A tensor whose lines along a dimension are in order, NaN last."""
-    if is_cut(run, tensor):
-        return _sorted_in_parts(run, tensor, tensor.dtype, places=False)
+    if is_long(run.tracer, tensor):
+        return in_parts(run.tracer, "sort", "sort_parts", {"_in": tensor}, tensor.dtype)
     length = tensor.shape[axis]
     code = f"distspmd::lines::sort(_line0, _result0, {cpp(length)});"
     (found,) = along_axis(run.tracer, "sort", tensor, axis, [(length, tensor.dtype)], code)
     return found
-
-
-_LONG = 1 << 13
-"""Elements of a line from which on ranks sort it together."""
 
 
 def in_order(
@@ -57,8 +52,8 @@ def in_order(
         what the code gets as ``_line0``, more vectors for it, ``_whole0`` first, and the text by
         which it reads the line. Of a line that ranks sort together it gets these places alone.
     """
-    found = sorted_lines(run, tensor, tensor.ndim - 1)
-    if places is None or not is_cut(run, tensor):
+    found = line_in_partss(run, tensor, tensor.ndim - 1)
+    if places is None or not is_long(run.tracer, tensor):
         return found, [], "_line0"
     known = np.unique(np.array(places, np.int64))
     runs = np.split(known, np.flatnonzero(np.diff(known) > 1) + 1)
@@ -66,29 +61,6 @@ def in_order(
     picked = run.call(np.concatenate, [[indexing.read(run.tracer, found, p) for p in parts]], {})
     where = run.tracer.stored(run.tracer.tensor(known))
     return picked, [where], f"distspmd::lines::few(_line0, _whole0, {len(known)})"
-
-
-def is_cut(run: Context, tensor: Tensor) -> bool:
-    """Whether a line is long enough that ranks sort parts of it."""
-    tracer = run.tracer
-    is_alone = tracer.map.parallel or tracer.map.straight is not None or tracer.guarded
-    if is_alone or tensor.ndim != 1 or tracer.is_decided_by_data(*tensor.shape):
-        return False
-    (length,) = tensor.shape
-    return not isinstance(length, int) or length >= _LONG
-
-
-def _sorted_in_parts(run: Context, tensor: Tensor, dtype: DType, places: bool) -> View:
-    """The elements of a line in order, or their places: each rank has a part before and after."""
-    tracer = run.tracer
-    line = tracer.stored(tensor)
-    if not (line.is_whole and len(line.container.shape) == 1):
-        line = tracer.stored_anew(tensor, "line")
-    name = "argsort" if places else "sort"
-    found = tracer.fresh(tracer.target or name, tensor.shape, dtype)
-    inputs, outputs = {"_in": line.container}, {"_out": found.container}
-    tracer.add(Library(lambda: SortedLine(name, places), inputs, outputs))
-    return found
 
 
 def _check_options(run: Context, name: str, kind: object, order: object) -> None:
@@ -110,7 +82,7 @@ def _sort(
 ) -> Any:
     _check_options(run, "sort", kind, order)
     tensor, d = line_axis(run.tracer, run.tracer.tensor(value), axis)
-    return sorted_lines(run, tensor, d)
+    return line_in_partss(run, tensor, d)
 
 
 @function(np.partition)
@@ -132,7 +104,7 @@ def _in_place(
     _check_options(run, "sort", kind, order)
     if not isinstance(base, View):
         run.tracer.refuse("sort() of a value that is no variable: use np.sort")
-    run.tracer.assign(base, sorted_lines(run, base, d))
+    run.tracer.assign(base, line_in_partss(run, base, d))
 
 
 def _sort_method(
@@ -183,8 +155,8 @@ def _argsort(
     length = tensor.shape[d]
     code = f"distspmd::lines::argsort(_line0, _result0, {cpp(length)});"
     found: Tensor
-    if is_cut(run, tensor):
-        found = _sorted_in_parts(run, tensor, INT64, places=True)
+    if is_long(run.tracer, tensor):
+        found = in_parts(run.tracer, "argsort", "argsort_parts", {"_in": tensor}, INT64)
     else:
         (found,) = along_axis(run.tracer, "argsort", tensor, d, [(length, INT64)], code)
     found.is_index = True
@@ -306,7 +278,7 @@ def _isin(
         f"const int64_t k = distspmd::lines::search(_whole0, {length}, *_line0, false);"
         f"*_result0 = k < {length} && _whole0[k] == *_line0;"
     )
-    found = look_up(run, "isin", wanted, [sorted_lines(run, tests, 0)], BOOL, code)
+    found = look_up(run, "isin", wanted, [line_in_partss(run, tests, 0)], BOOL, code)
     return combine(tracer, np.logical_not, [found]) if invert else found
 
 

@@ -1,4 +1,5 @@
 // Orders of a line whose parts lie on several ranks, with NumPy's meaning: equal elements stay in theirs.
+// And elements that a mask chooses of it, side by side.
 //
 // Each rank brings its part in order. Where the parts of the result begin in the parts that ranks have
 // is found exactly, by samples: some elements between known bounds are counted on all ranks, until no
@@ -39,11 +40,10 @@ struct InOrder {
   bool operator()(const T &a, const T &b) const { return before(a, b); }
 };
 
-/// One sort, as a rank takes part in it.
-template <class T>
-class SampleSort {
+/// A line of which ranks have parts, as a rank takes part in what they do with it.
+class LineInParts {
  public:
-  SampleSort(int64_t context, int64_t number, Part part) : talk_{context, number}, part_(part) {
+  LineInParts(int64_t context, int64_t number, Part part) : talk_{context, number}, part_(part) {
     if (part.size() == 0) part_ = part = {0, 0};
     parts_ = talk_.gather_all(std::vector<Part>{part});
     for (int64_t rank = 0; rank < talk_.ranks(); ++rank) {
@@ -53,12 +53,77 @@ class SampleSort {
     std::sort(holders_.begin(), holders_.end(), [&](int64_t a, int64_t b) { return parts_[a].begin < parts_[b].begin; });
     for (std::size_t k = 0; k < holders_.size(); ++k) {
       if (holders_[k] == talk_.rank()) own_ = static_cast<int64_t>(k);
-      if (k && parts_[holders_[k]].begin != parts_[holders_[k - 1]].end) talk_.end("parts of a sort that do not meet");
+      if (k && parts_[holders_[k]].begin != parts_[holders_[k - 1]].end) talk_.end("parts of a line that do not meet");
     }
   }
 
   /// Whether ranks that have anything have all of it.
   bool is_whole() const { return holders_.size() < 2; }
+
+  /// The part of what is chosen, of what this rank has chosen of its part; zeros behind all that is.
+  template <class T>
+  std::vector<T> closed_up(std::vector<T> line) const {
+    if (is_whole()) {
+      line.resize(part_.size());
+      return line;
+    }
+    const std::vector<int64_t> counts = talk_.gather_all(std::vector<int64_t>{static_cast<int64_t>(line.size())});
+    std::vector<T> result(part_.size(), T());
+    std::vector<Parcel> sends, receives;
+    int64_t begin = 0, own_begin = 0;
+    for (int64_t k = 0; k < own_; ++k) own_begin += counts[holders_[k]];
+    for (int64_t k = 0; own_ >= 0 && k < count(); ++k) {
+      const int64_t end = begin + counts[holders_[k]], own_end = own_begin + counts[talk_.rank()];
+      const Part come = common({begin, end}, part_), leave = common({own_begin, own_end}, parts_[holders_[k]]);
+      T *const into = result.data() + (come.begin - part_.begin);
+      const T *const from = line.data() + (leave.begin - own_begin);
+      if (k == own_)
+        std::copy_n(from, leave.size(), into);
+      else {
+        if (leave.size()) sends.push_back({holders_[k], (char *)from, leave.size() * int64_t(sizeof(T))});
+        if (come.size()) receives.push_back({holders_[k], (char *)into, come.size() * int64_t(sizeof(T))});
+      }
+      begin = end;
+    }
+    talk_.exchange(sends, receives);
+    share(result);
+    return result;
+  }
+
+ protected:
+  int64_t count() const { return static_cast<int64_t>(holders_.size()); }
+
+  static Part common(Part a, Part b) {
+    const int64_t begin = std::max(a.begin, b.begin);
+    return {begin, std::max(begin, std::min(a.end, b.end))};
+  }
+
+  /// Give the result to ranks with the same part as a holder.
+  template <class T>
+  void share(std::vector<T> &result) const {
+    std::vector<Parcel> sends, receives;
+    const int64_t bytes = part_.size() * int64_t(sizeof(T));
+    for (int64_t rank = 0; rank < talk_.ranks(); ++rank) {
+      if (rank == talk_.rank() || !bytes || parts_[rank].begin != part_.begin || !parts_[rank].size()) continue;
+      const bool is_holder = std::find(holders_.begin(), holders_.end(), rank) != holders_.end();
+      if (own_ >= 0) sends.push_back({rank, (char *)result.data(), bytes});
+      if (is_holder) receives.push_back({rank, (char *)result.data(), bytes});
+    }
+    if (sends.size() + receives.size()) talk_.exchange(sends, receives);
+  }
+
+  Talk talk_;
+  Part part_;
+  std::vector<Part> parts_;
+  std::vector<int64_t> holders_;  // ranks of which each has another part, by these
+  int64_t own_ = -1;              // the number of this rank among them
+};
+
+/// One sort, as a rank takes part in it.
+template <class T>
+class SampleSort : public LineInParts {
+ public:
+  using LineInParts::LineInParts;
 
   /// The part of the result, of a part in order.
   std::vector<T> run(const std::vector<T> &line) {
@@ -71,8 +136,6 @@ class SampleSort {
   }
 
  private:
-  int64_t count() const { return static_cast<int64_t>(holders_.size()); }
-
   struct Sample {
     T value;
     int64_t index;  // in the part of its rank; -1: there is none
@@ -166,25 +229,6 @@ class SampleSort {
       runs.swap(next);
     }
   }
-
-  /// Give the result to ranks with the same part as a holder.
-  void share(std::vector<T> &result) {
-    std::vector<Parcel> sends, receives;
-    const int64_t bytes = part_.size() * int64_t(sizeof(T));
-    for (int64_t rank = 0; rank < talk_.ranks(); ++rank) {
-      if (rank == talk_.rank() || !bytes || parts_[rank].begin != part_.begin || !parts_[rank].size()) continue;
-      const bool is_holder = std::find(holders_.begin(), holders_.end(), rank) != holders_.end();
-      if (own_ >= 0) sends.push_back({rank, (char *)result.data(), bytes});
-      if (is_holder) receives.push_back({rank, (char *)result.data(), bytes});
-    }
-    if (sends.size() + receives.size()) talk_.exchange(sends, receives);
-  }
-
-  Talk talk_;
-  Part part_;
-  std::vector<Part> parts_;
-  std::vector<int64_t> holders_;  // ranks of which each has another part, by these
-  int64_t own_ = -1;              // the number of this rank among them
 };
 
 /// What elements are while they are sorted: a vector of bool has no elements in memory.
@@ -213,6 +257,27 @@ inline void argsort_parts(int64_t context, int64_t number, Part part, const T *i
   std::stable_sort(line.begin(), line.end(), InOrder<Element>());
   if (!sort.is_whole()) line = sort.run(line);
   for (int64_t k = 0; k < part.size(); ++k) out[k * out_step] = line[k].place;
+}
+
+/// The part of the elements that a mask chooses, in their order.
+template <class T>
+inline void choose_parts(int64_t context, int64_t number, Part part, const bool *mask, int64_t mask_step, const T *in,
+                         int64_t step, T *out, int64_t out_step) {
+  std::vector<Kept<T>> line;
+  for (int64_t k = 0; k < part.size(); ++k)
+    if (mask[k * mask_step]) line.push_back(in[k * step]);
+  line = LineInParts(context, number, part).closed_up(line);
+  for (int64_t k = 0; k < part.size(); ++k) out[k * out_step] = line[k];
+}
+
+/// The part of the places where a mask is true.
+inline void choose_places(int64_t context, int64_t number, Part part, const bool *mask, int64_t mask_step, int64_t *out,
+                          int64_t out_step) {
+  std::vector<int64_t> line;
+  for (int64_t k = 0; k < part.size(); ++k)
+    if (mask[k * mask_step]) line.push_back(part.begin + k);
+  line = LineInParts(context, number, part).closed_up(line);
+  for (int64_t k = 0; k < part.size(); ++k) out[k * out_step] = line[k];
 }
 
 }  // namespace distspmd::lines
