@@ -61,7 +61,7 @@ def _map_loop(sdfg: SDFG, loop: LoopRegion) -> str:
         if not _is_worth_it(loop, ends):
             return "its iterations are few beside those of the statements in it, which are split"
         _as_nested(sdfg, loop, ends, containers)
-    _forget(sdfg, variable, containers)
+    _forget(sdfg, {*own, variable})
     return ""
 
 
@@ -259,14 +259,14 @@ def _symbols_used(sdfg: SDFG, loop: LoopRegion) -> set[str]:
     return found & (set(sdfg.symbols) | {str(loop.loop_variable)})
 
 
-def _forget(sdfg: SDFG, variable: str, own: list[str]) -> None:
-    """Remove what nothing uses any more."""
+def _forget(sdfg: SDFG, own: Collection[str]) -> None:
+    """Remove symbols and containers of a loop that nothing uses any more."""
     regions = sdfg.all_control_flow_regions(recursive=False)
-    if variable in sdfg.symbols and not any(
-        isinstance(r, LoopRegion) and r.loop_variable == variable for r in regions
-    ):
-        sdfg.remove_symbol(variable)
-    used = {node.data for state in sdfg.states() for node in state.data_nodes()}
-    for name in own:
-        if name not in used:
+    used = {str(r.loop_variable) for r in regions if isinstance(r, LoopRegion)}
+    used |= {n for e in sdfg.all_interstate_edges(recursive=False) for n in e.data.assignments}
+    used |= {node.data for state in sdfg.states() for node in state.data_nodes()}
+    for name in sorted(set(own) - used):
+        if name in sdfg.symbols:
+            sdfg.remove_symbol(name)
+        elif name in sdfg.arrays:
             sdfg.remove_data(name, validate=False)
