@@ -165,7 +165,7 @@ def first_dependence(
     """
     system = _Instances(loop, values)
     compared = 0
-    for write, other in _pairs(_accesses(loop), own):
+    for write, other in _pairs(accesses_of(loop), own):
         if reduced is not None and _commute(system, write, other, reduced):
             continue
         compared += 1
@@ -175,6 +175,16 @@ def first_dependence(
             if system.touch(first, second):
                 return Dependence(write.data, first, second, system.distance(first, second))
     return None
+
+
+def carried_between(
+    loop: LoopRegion, first: Access, second: Access, reduced: Mapping[int, str]
+) -> bool:
+    """Whether a later iteration touches by the second access what an earlier one has touched."""
+    values = LoopRange.of(loop)
+    assert values is not None
+    system = _Instances(loop, values)
+    return not _commute(system, first, second, reduced) and system.touch(first, second)
 
 
 def _commute(system: _Instances, first: Access, second: Access, reduced: Mapping[int, str]) -> bool:
@@ -200,7 +210,7 @@ def _pairs(accesses: Sequence[Access], own: Collection[str]) -> Iterator[tuple[A
                 yield write, other
 
 
-def _accesses(loop: LoopRegion) -> list[Access]:
+def accesses_of(loop: LoopRegion) -> list[Access]:
     """All accesses in the body of a loop, each kind of them once."""
     found: dict[object, Access] = {}
     knows = bool(assigned_symbols(loop.sdfg))

@@ -18,6 +18,7 @@ from dace.sdfg.state import (
     ControlFlowBlock,
     LoopRegion,
 )
+from dace.transformation.passes.analysis import loop_analysis
 
 from distspmd.analysis.accesses import Access, state_accesses
 from distspmd.analysis.index_bounds import Range
@@ -96,8 +97,14 @@ class Flow:
         }
 
 
-def _header(block: LoopRegion | ConditionalBlock) -> list[str]:
-    return [str(s) for code in block.get_meta_codeblocks() for s in code.get_free_symbols()]
+def _header(block: LoopRegion | ConditionalBlock) -> set[str]:
+    """Names that a header reads; a loop gives its variable the first value itself."""
+    found = {str(s) for code in block.get_meta_codeblocks() for s in code.get_free_symbols()}
+    if isinstance(block, LoopRegion) and block.init_statement is not None:
+        first = loop_analysis.get_init_assignment(block)
+        if first is not None and block.loop_variable not in map(str, first.free_symbols):
+            found.discard(str(block.loop_variable))
+    return found
 
 
 def fills(access: Access, sdfg: SDFG) -> bool:

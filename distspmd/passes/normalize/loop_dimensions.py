@@ -18,7 +18,7 @@ import networkx as nx
 import sympy
 from dace import SDFG, InterstateEdge, Memlet, SDFGState
 from dace.sdfg import nodes
-from dace.sdfg.state import LoopRegion
+from dace.sdfg.state import ControlFlowBlock, LoopRegion
 from dace.subsets import Range
 
 from distspmd.analysis.accesses import Edge, edges_of
@@ -450,8 +450,8 @@ def _wrap(
             leave_map(state, body.sdfg, leave, node, edge.src_conn or "", edge.data, edge.dst)
 
 
-def replace_loop(loop: LoopRegion, states: Sequence[SDFGState]) -> None:
-    """Put states, one after the other, in the place of a loop."""
+def replace_loop(loop: LoopRegion, states: Sequence[ControlFlowBlock]) -> None:
+    """Put blocks, one after the other, in the place of a loop."""
     region = loop.parent_graph
     before, after = region.in_edges(loop), region.out_edges(loop)
     starts = region.start_block is loop

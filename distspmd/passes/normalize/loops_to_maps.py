@@ -31,7 +31,9 @@ from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.map_scopes import enter_map, inside_name, leave_map, nest
 from distspmd.nodes.scatter import Scatter
-from distspmd.passes.normalize.loop_dimensions import MANY, add_dimension, replace_loop
+from distspmd.passes.normalize import loop_dimensions
+from distspmd.passes.normalize.loop_dimensions import add_dimension, replace_loop
+from distspmd.passes.normalize.loop_distribution import separate
 
 Ends: TypeAlias = tuple[sympy.Expr, sympy.Expr, int]
 """The least value of a loop's variable, the greatest, and the step."""
@@ -40,10 +42,37 @@ Ends: TypeAlias = tuple[sympy.Expr, sympy.Expr, int]
 def map_loops(sdfg: SDFG) -> None:
     """Make maps of such loops, in place; one that stays is told why."""
     loops = [r for r in sdfg.all_control_flow_regions(recursive=False) if isinstance(r, LoopRegion)]
-    for loop in reversed(loops):  # inner ones first
-        why = _map_loop(sdfg, loop)
-        if why:
-            mark_order(loop, why)
+    stay = [loop for loop in reversed(loops) if _stays(sdfg, loop)]  # inner ones first
+    for loop in stay:
+        for part in _separated(sdfg, loop):
+            _stays(sdfg, part)
+
+
+def _stays(sdfg: SDFG, loop: LoopRegion) -> bool:
+    """Make a map of a loop; whether it stays, which it is told why."""
+    why = _map_loop(sdfg, loop)
+    if why:
+        mark_order(loop, why)
+    return bool(why)
+
+
+def _separated(sdfg: SDFG, loop: LoopRegion) -> list[LoopRegion]:
+    """The loops that a loop becomes whose statements separate; none where it stays as it is."""
+    values = LoopRange.of(loop)
+    if values is None or not _is_in(sdfg, loop) or _beside_writes(loop):
+        return []
+    own = own_names(loop, _candidates(sdfg, loop))
+    if _left_behind(loop, own):
+        return []
+    found = separate(loop, values, own)
+    if found is not None:
+        _forget(sdfg, own | {str(loop.loop_variable)})
+    return found or []
+
+
+def _is_in(sdfg: SDFG, loop: LoopRegion) -> bool:
+    """Whether a loop is in the program still, outside of maps."""
+    return any(region is loop for region in sdfg.all_control_flow_regions(recursive=False))
 
 
 def _map_loop(sdfg: SDFG, loop: LoopRegion) -> str:
@@ -157,7 +186,7 @@ def _is_worth_it(loop: LoopRegion, ends: Ends) -> bool:
                 continue
             known = [int(n) for n in map(sympy.sympify, sizes) if n.is_Integer]
             longest = max([longest, *known])
-    return int(length) + 1 >= max(MANY, longest)
+    return int(length) + 1 >= max(loop_dimensions.MANY, longest)
 
 
 def _decides_extents(loop: LoopRegion) -> bool:
