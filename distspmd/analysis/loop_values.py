@@ -8,6 +8,7 @@ that is not straight counts as a read of everything.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import networkx as nx
 import sympy
@@ -100,8 +101,8 @@ class Flow:
 def _header(block: LoopRegion | ConditionalBlock) -> set[str]:
     """Names that a header reads; a loop gives its variable the first value itself."""
     found = {str(s) for code in block.get_meta_codeblocks() for s in code.get_free_symbols()}
-    if isinstance(block, LoopRegion) and block.init_statement is not None:
-        first = loop_analysis.get_init_assignment(block)
+    if isinstance(block, LoopRegion):
+        first: Any = loop_analysis.get_init_assignment(block)
         if first is not None and block.loop_variable not in map(str, first.free_symbols):
             found.discard(str(block.loop_variable))
     return found

@@ -77,6 +77,12 @@ def _symbol(expression: sympy.Expr, name: str) -> sympy.Expr:
     return next(s for s in expression.free_symbols if s.name == name)
 
 
+def _is_between_maps(edge: Edge) -> bool:
+    """Whether an edge passes a container on from a map to one in it, or back."""
+    borders = (nodes.MapEntry, nodes.MapExit)
+    return isinstance(edge.src, borders) and isinstance(edge.dst, borders)
+
+
 def rename_edges(use: Use, tiles: AllocatedTiles, tile: str, edges: Sequence[Edge]) -> None:
     """Let the memlets of a use name another container, and nested SDFGs describe it."""
     state = use.space.state
@@ -89,6 +95,8 @@ def rename_edges(use: Use, tiles: AllocatedTiles, tile: str, edges: Sequence[Edg
             memlet, edge = leaf.edge.data, leaf.edge
             if memlet.data == use.data:
                 memlet.data = tile
+                if _is_between_maps(edge):
+                    memlet.subset = window.subset()
             for child, name in nested_ends(edge):
                 if name in child.sdfg.arrays:
                     describe_inside(tiles.sdfg, container, child, name)

@@ -1,7 +1,7 @@
 """Random nests of loops over elements, on ranks, beside plain Python.
 
-A seed makes a file of several nests: affine subscripts in steps and from both sides, triangles, numbers
-that iterations have for themselves, sums, conditions, values that are left behind.
+A seed makes a file of several nests: affine subscripts in steps and from both sides, triangles,
+numbers that iterations have for themselves, sums, conditions, values that are left behind.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def arguments() -> list[Any]:
 
 
 def check(comm: Any, seeds: list[int], count: int, folder: str) -> None:
-    """Compare nests with Python on the ranks that run this; short loops are scanned and separated."""
+    """Compare nests with Python on the ranks that run this; short loops are separated, too."""
     loop_distribution.LONG, loop_scans._BLOCKS, loop_dimensions.MANY = 2, 4, 2
     for seed in seeds:
         made = programs(seed, count, Path(folder)) if comm.rank == 0 else [None] * count

@@ -245,10 +245,11 @@ def _expand(body: Statements, names: Sequence[str]) -> None:
         body.expanded[name], _ = sdfg.add_transient(
             name, shape, container.dtype, find_new_name=not alone
         )
-    for name in body.local:
+    for name in sorted(body.local):
         if not _is_used_here_alone(body, name):
             container = copy.deepcopy(sdfg.arrays[name])
             body.expanded[name] = sdfg.add_datadesc(name, container, find_new_name=True)
+            body.local.add(body.expanded[name])
 
 
 def _is_used_here_alone(body: Statements, name: str) -> bool:

@@ -1,11 +1,11 @@
-"""A loop in order whose statements separate becomes several: what needs an order, and what does not.
+"""A loop in order whose statements separate becomes several: some have an order, others have none.
 
 before -> after:  ``for i: s = s + x[i]; y[i] = s * 2``  ->  a scan that leaves each ``s`` in an
-array, and a loop over ``i`` that reads them and has no order. Numbers that iterations hand on get an
-element for each iteration (``n + 1`` of them, the first one from before the loop), and so do those
-that an iteration has for itself. Statements that need each other in a circle stay together, in the
-order of their dependences. A number that is ``a * before + b``, with ``a`` and ``b`` of each
-iteration, is a scan (:mod:`distspmd.passes.normalize.loop_scans`).
+array, and a loop over ``i`` that reads them and has no order. Numbers that iterations hand on get
+an element for each iteration (``n + 1`` of them, the first one from before the loop), and so do
+those that an iteration has for itself. Statements that need each other in a circle stay together.
+A number that is ``a * before + b``, with ``a`` and ``b`` of each iteration, is a scan
+(:mod:`distspmd.passes.normalize.loop_scans`).
 """
 
 from __future__ import annotations
@@ -126,25 +126,30 @@ def _body_of(loop: LoopRegion, values: LoopRange, own: Collection[str]) -> _Body
         return None
     if abs(values.step) != 1 or count is None or not count.is_Integer or count < LONG:
         return None
-    statements = []
-    for state in blocks:
-        for node in nx.topological_sort(state.nx):
-            if state.entry_node(node) is not None or isinstance(node, nodes.AccessNode):
-                continue
-            if not isinstance(node, nodes.MapExit):
-                statements.append((state, node))
+    statements = [
+        (state, node)
+        for state in blocks
+        for node in nx.topological_sort(state.nx)
+        if state.entry_node(node) is None
+        if not isinstance(node, nodes.AccessNode | nodes.MapExit)
+    ]
     if not all(isinstance(node, nodes.Tasklet | nodes.MapEntry) for _, node in statements):
         return None
-    for state in blocks:
-        for edge in edges_of(state):
-            ends = [isinstance(node, nodes.AccessNode) for node in (edge.src, edge.dst)]
-            outside = state.entry_node(edge.src) is None and not isinstance(
-                edge.src, nodes.MapEntry
-            )
-            if outside and (ends[0] == ends[1] or edge.data.is_empty() or edge.data.other_subset):
-                return None
+    if not all(map(_is_connected, blocks)):
+        return None
     body = _Body(loop, blocks, values.first, values.step, int(count), statements)
     return body if _find_numbers(body, own, sdfg) else None
+
+
+def _is_connected(state: SDFGState) -> bool:
+    """Whether containers alone are between tasklets and maps."""
+    for edge in edges_of(state):
+        if state.entry_node(edge.src) is not None or isinstance(edge.src, nodes.MapEntry):
+            continue
+        ends = [isinstance(node, nodes.AccessNode) for node in (edge.src, edge.dst)]
+        if ends[0] == ends[1] or edge.data.is_empty() or edge.data.other_subset is not None:
+            return False
+    return True
 
 
 def _find_numbers(body: _Body, own: Collection[str], sdfg: SDFG) -> bool:
@@ -238,10 +243,10 @@ def _emit(body: _Body, parts: Sequence[list[int] | Scan]) -> list[LoopRegion]:
     """Put the parts in the place of the loop."""
     sdfg, loop = body.sdfg, body.loop
     arrays = _give_elements(body)
-    blocks: list[ControlFlowBlock] = []
     made: list[LoopRegion] = []
-    for name in body.handed:
-        blocks.append(_copied(sdfg, (name, 0), (arrays[name], 0)))
+    blocks: list[ControlFlowBlock] = [
+        _copied(sdfg, (name, 0), (arrays[name], 0)) for name in body.handed
+    ]
     places = {
         id(node): (body.states.index(state), state.nodes().index(node))
         for state, node in body.statements
@@ -257,8 +262,7 @@ def _emit(body: _Body, parts: Sequence[list[int] | Scan]) -> list[LoopRegion]:
         _keep(piece, own)
         blocks.append(piece)
         made.append(piece)
-    for name in body.handed:
-        blocks.append(_copied(sdfg, (arrays[name], body.count), (name, 0)))
+    blocks += [_copied(sdfg, (arrays[n], body.count), (n, 0)) for n in body.handed]
     replace_loop(loop, blocks)
     return made
 
@@ -292,7 +296,7 @@ def _give_elements(body: _Body) -> dict[str, str]:
 
 def _copied(sdfg: SDFG, source: tuple[str, int], target: tuple[str, int]) -> SDFGState:
     state = SDFGState(f"handed_{target[0]}", sdfg)
-    tasklet = state.add_tasklet("handed", {"__inp": None}, {"__out": None}, "__out = __inp")
+    tasklet = state.add_tasklet("handed", {"__inp"}, {"__out"}, "__out = __inp")
     for name, place, is_write in ((*source, False), (*target, True)):
         memlet = Memlet(data=name, subset=str(place))
         if is_write:

@@ -1,14 +1,14 @@
 """Recurrences of first order as scans: what an iteration hands on is ``a * before + b``.
 
-before -> after:  ``for i: y[i] = a[i] * y[i - 1] + b[i]``  ->  a map that computes all ``a`` and ``b``; blocks
-of iterations, each from zero on; the value at the end of each block, one block after the other; and
-a map that adds to each element what its block began with. Blocks are the same on any number of
-ranks, and so are the bits; what moves are the ends of blocks.
+before -> after:  ``for i: y[i] = a[i] * y[i - 1] + b[i]``  ->  a map that computes all ``a`` and
+``b``; blocks of iterations, each from zero on; the value at the end of each block, one block after
+the other; and a map that adds to each element what its block began with. Blocks are the same on any
+number of ranks, and so are the bits; what moves are the ends of blocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +51,7 @@ class Recurrence:
         dtype: of the elements.
     """
 
-    writer: nodes.Node
+    writer: Computation
     data: str
     index: tuple[sympy.Expr, ...]
     factor: Expression | None
@@ -143,20 +143,29 @@ def _linear(value: Expression, old: Argument) -> _Parts | None:
     found = [part for part in parts if part is not None]
     if len(found) < len(parts) or any(a.dtype != value.dtype for a in value.arguments):
         return None
+    return _linear_operation(value, found)
+
+
+def _linear_operation(value: Operation, found: Sequence[_Parts]) -> _Parts | None:
+    """The same of an operation, whose arguments have these."""
     if value.name == "cast":
         return found[0]
     if value.name == "negative":
-        return tuple(p and apply("negative", p) for p in found[0])  # type: ignore[return-value]
+        return _each(found[0], lambda part: apply("negative", part))
+    if value.name not in ("add", "subtract", "multiply", "divide", "true_divide"):
+        return None
+    (a, b), (c, d) = found
     if value.name in ("add", "subtract"):
-        (a, b), (c, d) = found
         return _combined(value.name, a, c), _combined(value.name, b, d)
-    if value.name in ("multiply", "divide", "true_divide"):
-        (a, b), (c, d) = found
-        if c is None and d is not None:
-            return tuple(p and apply(value.name, p, d) for p in (a, b))  # type: ignore[return-value]
-        if value.name == "multiply" and a is None and b is not None:
-            return tuple(p and apply("multiply", b, p) for p in (c, d))  # type: ignore[return-value]
+    if c is None and d is not None:
+        return _each((a, b), lambda part: apply(value.name, part, d))
+    if value.name == "multiply" and a is None and b is not None:
+        return _each((c, d), lambda part: apply("multiply", b, part))
     return None
+
+
+def _each(parts: _Parts, made: Callable[[Expression], Expression]) -> _Parts:
+    return tuple(part and made(part) for part in parts)  # type: ignore[return-value]
 
 
 def _combined(name: str, one: Expression | None, other: Expression | None) -> Expression | None:
