@@ -25,14 +25,17 @@ SPLIT = {
     "clamped": ["i"],
     "odd_and_even": ["i"],
     "backwards": ["i"],
-    "row_by_row": ["i", "i", "i j"],
-    "total": ["i"],
-    "product_by_elements": ["__i0 __i1", "i j k"],
+    "row_by_row": ["__i0", "ab->a", "i", "i"],
+    "total": ["a,a->()"],
+    "product_by_elements": ["__i0 __i1", "__i0 __i1", "ac,cb->ab"],
+    "long_prefix": ["__b", "__i", "i", "i", "i"],
+    "long_recurrence": ["__b", "i", "i"],
+    "long_welford": ["__b", "__i", "__i", "a,a,a->()", "i", "i", "i"],
     "distances": ["i"],
     "wide": ["i __i0", "i __i0"],
 }
 """Parameters of the maps, and subscripts of the contractions, that programs have."""
-IN_ORDER = ("from_above", "seidel", "recurrence")
+IN_ORDER = ("from_above", "seidel", "recurrence", "long_circle")
 
 
 def normalised(name):
@@ -85,6 +88,13 @@ def test_the_record_says_which_statement_keeps_the_order():
 def test_a_loop_that_is_split_is_not_told_of():
     sdfg = numpy_program(loop_programs.doubled, *arguments(loop_programs.doubled), host="refuse")
     assert not [r for r in distspmd.lower(sdfg, {"out": (3,)}).remarks if "in order" in r]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_random_nests_compute_what_python_does(seed, tmp_path):
+    call = f"check(comm, [{seed}], 10, {str(tmp_path)!r})"
+    call_on_ranks("lowering.random_loops", call, ranks=3)
 
 
 RANKS = [pytest.param(ranks, marks=pytest.mark.slow) for ranks in (1, 2, 4, 5, 6)]

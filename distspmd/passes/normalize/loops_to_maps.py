@@ -32,6 +32,7 @@ from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.map_scopes import enter_map, inside_name, leave_map, nest
 from distspmd.nodes.scatter import Scatter
 from distspmd.passes.normalize import loop_dimensions
+from distspmd.passes.normalize.combining_maps import combine_in_registers
 from distspmd.passes.normalize.loop_dimensions import add_dimension, replace_loop
 from distspmd.passes.normalize.loop_distribution import separate
 
@@ -42,15 +43,17 @@ Ends: TypeAlias = tuple[sympy.Expr, sympy.Expr, int]
 def map_loops(sdfg: SDFG) -> None:
     """Make maps of such loops, in place; one that stays is told why."""
     loops = [r for r in sdfg.all_control_flow_regions(recursive=False) if isinstance(r, LoopRegion)]
-    stay = [loop for loop in reversed(loops) if _stays(sdfg, loop)]  # inner ones first
+    combine: list[nodes.Tasklet] = []
+    stay = [loop for loop in reversed(loops) if _stays(sdfg, loop, combine)]  # inner ones first
     for loop in stay:
         for part in _separated(sdfg, loop):
-            _stays(sdfg, part)
+            _stays(sdfg, part, combine)
+    combine_in_registers(sdfg, combine)
 
 
-def _stays(sdfg: SDFG, loop: LoopRegion) -> bool:
+def _stays(sdfg: SDFG, loop: LoopRegion, combine: list[nodes.Tasklet]) -> bool:
     """Make a map of a loop; whether it stays, which it is told why."""
-    why = _map_loop(sdfg, loop)
+    why = _map_loop(sdfg, loop, combine)
     if why:
         mark_order(loop, why)
     return bool(why)
@@ -75,14 +78,20 @@ def _is_in(sdfg: SDFG, loop: LoopRegion) -> bool:
     return any(region is loop for region in sdfg.all_control_flow_regions(recursive=False))
 
 
-def _map_loop(sdfg: SDFG, loop: LoopRegion) -> str:
-    """Make a map of a loop; why it stays, if it does."""
+def _map_loop(sdfg: SDFG, loop: LoopRegion, combine: list[nodes.Tasklet]) -> str:
+    """Make a map of a loop; why it stays, if it does.
+
+    Args:
+        sdfg: the program.
+        loop: the loop.
+        combine: gets the tasklets whose values are combined where they are written.
+    """
     values, variable = LoopRange.of(loop), str(loop.loop_variable)
     ends = None if values is None else values.upwards
     if values is None or ends is None:
         return "the run decides how often it runs"
     own = own_names(loop, _candidates(sdfg, loop))
-    why = _beside_writes(loop) or _left_behind(loop, own) or _in_order(loop, values, own)
+    why = _beside_writes(loop) or _left_behind(loop, own) or _in_order(loop, values, own, combine)
     if why:
         return why
     containers = sorted(own & sdfg.arrays.keys())
@@ -103,7 +112,9 @@ def _left_behind(loop: LoopRegion, own: set[str]) -> str:
     return f"an iteration needs what the one before it left in {kept[0]!r}" if kept else ""
 
 
-def _in_order(loop: LoopRegion, values: LoopRange, own: set[str]) -> str:
+def _in_order(
+    loop: LoopRegion, values: LoopRange, own: set[str], combine: list[nodes.Tasklet]
+) -> str:
     """The dependence that keeps the order of a loop; where there is none, reductions are written.
 
     Those alone without which there would be one: other writes stay as they are.
@@ -118,6 +129,7 @@ def _in_order(loop: LoopRegion, values: LoopRange, own: set[str]) -> str:
     for reduction in reductions:
         if reduction.after.data.data not in own:
             reduction.write_conflict()
+            combine.append(reduction.tasklet)
     return ""
 
 
