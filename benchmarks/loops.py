@@ -178,7 +178,7 @@ def measure() -> None:
         numpy = NUMPY.get(program.__name__)
         beside = f"{best_of(lambda f=numpy, g=given: f(*g)) * 1e3:8.2f}" if numpy else "       -"
         print(
-            f"{program.__name__:18} {comm.size} ranks: {1 - lowering.whole:4.0%} of the work split, "
+            f"{program.__name__:18} {comm.size} ranks: {1 - lowering.whole:4.0%} split, "
             f"{seconds / STEPS * 1e3:8.2f} ms a step, Python {python * 1e3:9.1f}, NumPy {beside}",
             flush=True,
         )

@@ -173,6 +173,7 @@ def _choose_local(body: Statements, own: Sequence[str]) -> None:
         if (
             all(isinstance(n, nodes.Tasklet) for n in [*around, *code])
             and state.in_degree(node) == 1
+            and state.out_degree(node) > 0
             and all(edge.data.wcr is None for edge in state.in_edges(node))
         ):
             body.local.add(name)
