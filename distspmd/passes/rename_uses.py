@@ -80,7 +80,8 @@ def _symbol(expression: sympy.Expr, name: str) -> sympy.Expr:
 def _is_between_maps(edge: Edge) -> bool:
     """Whether an edge passes a container on from a map to one in it, or back."""
     borders = (nodes.MapEntry, nodes.MapExit)
-    return isinstance(edge.src, borders) and isinstance(edge.dst, borders)
+    passes = str(edge.dst_conn).startswith("IN_")  # others are ends of the inner map's range
+    return passes and isinstance(edge.src, borders) and isinstance(edge.dst, borders)
 
 
 def rename_edges(use: Use, tiles: AllocatedTiles, tile: str, edges: Sequence[Edge]) -> None:
