@@ -193,6 +193,8 @@ class PlannedMemlet:
     """Bytes that all ranks together receive in a run, where that is foreseen."""
     stores: tuple[str, str] = ("", "")
     """The containers of the lowered SDFG that it moves from and to."""
+    elements: float = 0.0
+    """That a rank asks for each time at most, of what data decide."""
 
     @property
     def from_caller(self) -> bool:

@@ -38,7 +38,6 @@ from distspmd.placement.argument_layouts import ROOT
 from distspmd.placement.homes import Home
 from distspmd.placement.propagation import Tiled
 from distspmd.planning.select import Solution, select_plan
-from distspmd.plans.machine import Machine
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.sample_sort import SampleSort
 from distspmd.plans.tile_work import TileWork
@@ -76,7 +75,7 @@ class RecordDecisions:
             memlets=tuple(
                 _record_move(move, compilation.solutions) for move in compilation.movements
             ),
-            fetches=tuple(_record_fetch(fetch, compilation.machine) for fetch in fetches),
+            fetches=tuple(_record_fetch(fetch, compilation) for fetch in fetches),
             row_exchanges=tuple(compilation.row_exchanges),
             symbols=compilation.symbols.values,
             approximate=tuple(_approximations(compilation.tiled, fetches)),
@@ -225,13 +224,20 @@ def _record_move(movement: Movement, solutions: Mapping[Redistribution, Solution
     return planned
 
 
-def _record_fetch(movement: Movement, machine: Machine | None) -> PlannedMemlet:
+def _record_fetch(movement: Movement, compilation: Compilation) -> PlannedMemlet:
     """The exchange of all that could be fetched; the run decides which elements of it are."""
     assert movement.inspection is not None
+    asked = [
+        np.minimum(use.tiles.volumes, tiled.tiling.iterations(space.ranges)).max(initial=0)
+        for space in compilation.spaces
+        for tiled in (compilation.tiled[space.name],)
+        for use in tiled.uses
+        if isinstance(use, Read) and use.inspection is movement.inspection
+    ]
     return PlannedMemlet(
         movement.data,
         str(movement.source or ""),
-        select_plan(movement.redistribution, [Exchange()], machine),
+        select_plan(movement.redistribution, [Exchange()], compilation.machine),
         movement.source_tiles,
         movement.target_tiles,
         movement.times,
@@ -240,6 +246,7 @@ def _record_fetch(movement: Movement, machine: Machine | None) -> PlannedMemlet:
         movement.foreseen.ends if movement.foreseen else None,
         movement.received,
         movement.stores,
+        float(max(asked, default=0.0)),
     )
 
 

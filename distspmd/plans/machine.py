@@ -53,6 +53,8 @@ class Kind(Enum):
     """With eigenvectors, of other matrices."""
     SVD = "singular values"
     """With singular vectors."""
+    FETCH = "elements that are asked for"
+    """What a rank does for each element that data choose and another rank may have."""
     PYTHON = "calls of Python"
     """Calls of functions of Python, and bytes that these get and give."""
 
@@ -85,6 +87,7 @@ RATES: Mapping[Kind, Rate] = {
     Kind.EIGEN: (2.6e-11, 3e-9),
     Kind.GENERAL_EIGEN: (1e-10, 8e-9),
     Kind.SVD: (3e-11, 3e-9),
+    Kind.FETCH: (4e-8, 0.0),
     Kind.PYTHON: (1.5e-5, 2e-9),
 }
 """What is assumed of kinds of library calls that nobody has measured."""
@@ -219,6 +222,10 @@ class Machine:
     def _part(self, kind: Kind) -> float:
         """Of the time in double precision, what one kind of code takes."""
         return self.single if kind.is_single else 1.0
+
+    def asking(self, elements: Any) -> Any:
+        """Seconds of a rank to ask for so many elements that data choose, beside what moves."""
+        return elements * self.rate(Kind.FETCH)[0]
 
     def sharing(self, working: Any) -> Any:
         """How many of some ranks that work at once share a core."""

@@ -49,6 +49,8 @@ class UseArrays:
         parts: of the tiles, what is needed; none for all of it.
         axes: of a mesh that split each dimension, of each candidate.
         times: how often it happens.
+        asked: elements that the busiest rank asks for each time, of each candidate, where data
+            decide which.
     """
 
     space: str
@@ -60,6 +62,7 @@ class UseArrays:
     parts: tuple[Tiles, ...]
     axes: tuple[Axes, ...]
     times: int
+    asked: NDArray[np.float64]
 
     def at(self, candidate: int) -> UseArrays:
         """The use under one candidate alone."""
@@ -71,6 +74,7 @@ class UseArrays:
             pieces=(self.pieces[candidate],),
             parts=tuple(part[[candidate]] for part in self.parts),
             axes=(self.axes[candidate],),
+            asked=self.asked[[candidate]],
         )
 
     @property
@@ -86,6 +90,7 @@ class UseArrays:
         kind: tuple[Any, ...] = type(use), use.needs_values
         if isinstance(use, Read):
             kind = *kind, bool(use.approximate), use.repeats, use.inspection is None
+            kind = *kind, self.asked.tobytes()
         return tiles, self.operands.tobytes(), self.pieces, self.axes, self.times, kind
 
 
@@ -425,20 +430,28 @@ class ContainerChoice:
         return self._pairs[use.key]
 
     def _pair_of(self, use: UseArrays) -> Costs:
-        together = use.tiles.numbers, use.written.numbers, use.operands[:, None]
+        asked = np.unique(use.asked, return_inverse=True)[1].reshape(-1, 1)
+        together = use.tiles.numbers, use.written.numbers, use.operands[:, None], asked
         _, first, of = np.unique(
             np.concatenate(together, axis=1), axis=0, return_index=True, return_inverse=True
         )
-        return self._often(use, self._pair(use, first))[:, of.reshape(-1)]
+        return self._often(use, self._pair(use, first), use.asked[first])[:, of.reshape(-1)]
 
-    def _often(self, use: UseArrays, once: Costs) -> Costs:
-        """What a use costs in a run: of what is asked for, as far as that can be told."""
+    def _often(self, use: UseArrays, once: Costs, asked: NDArray[np.float64]) -> Costs:
+        """What a use costs in a run: of what is asked for, as far as that can be told.
+
+        Args:
+            asked: elements, of each candidate.
+        """
         times: float = use.times if self.is_written else 1
         read = use.slot.use
         if not isinstance(read, Read) or not read.is_asked_for(self.is_written):
             return once * times
         if read.approximate:
-            return once * (times * HEURISTICS.inspected_share)
+            found = once * (times * HEURISTICS.inspected_share)
+            asking = times * self.machine.asking(asked)
+            found.seconds = found.seconds + np.where(found.nbytes > 0, asking, 0.0)
+            return found
         found = once * read.repeats
         waiting = np.where(found.nbytes > 0, self.machine.passing(use.times, 0), 0.0)
         found.seconds = waiting + found.nbytes * self.machine.beta

@@ -211,6 +211,7 @@ class Model:
             tuple(footprint.boxes(part, tilings) for part in slot.parts),
             tuple(self._axes(footprint, slot, each) for each in tilings.candidates),
             self.program.times[footprint.space.name],
+            np.minimum(tiles.volumes, tilings.iterations).max(axis=1).astype(np.float64),
         )
 
     def _pieces(

@@ -98,7 +98,8 @@ def predict(lowered: Any, machine: Machine | None = None) -> Prediction:
         times = HEURISTICS.unknown_loop if memlet.times is None else memlet.times
         if memlet.received is None:
             share = HEURISTICS.inspected_share if memlet.asked else 1.0
-            seconds = times * share * cost(memlet.solution.plan, model).seconds
+            once = share * cost(memlet.solution.plan, model).seconds
+            seconds = times * (once + float(model.asking(memlet.elements)))
         else:
             seconds = model.passing(times, memlet.received)
         moves.append((memlet.data, memlet.layouts, times, float(seconds)))

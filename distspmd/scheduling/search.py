@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -54,6 +55,9 @@ _ENOUGH = 2e-3
 """Of the cost of so many spaces: a gap that is not worth the time to close it."""
 _HALF = 0.5
 """Of the time: where communication takes more, fewer ranks may be faster."""
+_GAIN = 0.95
+"""Of the time of one rank: what a split takes longer than that is not worth it, as costs are off by
+more."""
 _WORTHWHILE = 0.01
 """Of the time: what moves of an array must take, for the search to deal its parts in blocks."""
 _LEAST = 0.5
@@ -253,18 +257,42 @@ def lower_open(sdfg: SDFG, schedule: Entries, **options: Any) -> Lowering:
     followed = lower_numbers(sdfg, schedule, **options)
     is_whole_list = isinstance(schedule, Patterns) or not schedule
     if is_whole_list or followed.ranks == 1 or not _is_worth_a_search(followed):
-        return followed
+        return _with_wish(followed)
     found = lower_searched(sdfg, schedule, Options(followed.ranks), **options)
     seconds, others = predict(found).seconds, predict(followed).seconds
     if seconds >= others:
-        return followed
+        return _with_wish(followed)
     said = (
         f"What the schedule leaves open was searched for: predicted {seconds:.2e} s a run, and "
         f"{others:.2e} s where it follows its neighbours (search=False)."
     )
-    found = replace(found, remarks=(*found.remarks, said))
+    return _with_wish(_remarked(found, said))
+
+
+def _remarked(lowering: Lowering, sentence: str) -> Lowering:
+    """The lowering with one more remark."""
+    found = replace(lowering, remarks=(*lowering.remarks, sentence))
     carry(found.sdfg, found)
     return found
+
+
+def _with_wish(lowering: Lowering) -> Lowering:
+    """The lowering of a schedule that a user named; if one rank would be faster, it says so."""
+    predicted = predict(lowering)
+    if lowering.ranks == 1 or predicted.seconds < _WORTH_SECONDS:
+        return lowering
+    machine = replace(lowering.machine, cores=0)
+    alone = sum(math.prod(s.parts) * s.work.seconds(machine) for s in lowering.spaces)
+    if predicted.seconds <= alone / _GAIN:
+        return lowering
+    data, *_, most = max(predicted.moves, key=lambda move: move[-1], default=("nothing", 0.0))
+    said = (
+        f"The schedule is predicted to take {predicted.seconds / alone:.1f} times as long as one "
+        f"rank, {predicted.seconds:.1e} s a run: what moves takes {predicted.communication:.1e} s, "
+        f"most of it {data!r}, {most:.1e} s. Leave the schedule out to let one be searched for."
+    )
+    notice(f"{lowering.name}: {said}")
+    return _remarked(lowering, said)
 
 
 def _is_worth_a_search(lowering: Lowering) -> bool:
@@ -296,18 +324,7 @@ def _search(program: Program, options: Options) -> SearchResult:
     """Search on all meshes, and with fewer ranks where that may be faster."""
     begin = time.monotonic()
     grids = program.compilation.grids
-    for name, grid in grids.items():
-        if grid.mesh.size > options.ranks:
-            raise ArgumentError(
-                f"search: the schedule gives the space {name!r} {grid.mesh.size} ranks, but "
-                f"ranks={options.ranks}."
-            )
-
-    held = ranks_of(program.compilation.arguments)
-    if held > options.ranks:
-        raise ArgumentError(
-            f"search: arguments= has layouts on {held} ranks, but ranks={options.ranks}."
-        )
+    held = _checked_ranks(program, options)
     bounds: list[float] = []
     refused: list[NoSchedule] = []
 
@@ -335,14 +352,37 @@ def _search(program: Program, options: Options) -> SearchResult:
         if options.mesh is None and not grids:
             best = _on_fewer(best, on, options, program.machine.cores)
         if not grids:
-            alone = best.cost if not best.is_split else _alone(program)
+            lone = best if not best.is_split else _alone(program)
+            alone = lone.cost
+            if best.cost > _GAIN * alone and options.memory is None and held <= 1:
+                best = lone
     return replace(best, bound=min(bounds), ranks=options.ranks, alone=alone)
 
 
-def _alone(program: Program) -> float:
-    """Predicted seconds of a run on one rank, whatever memory it has."""
+def _checked_ranks(program: Program, options: Options) -> int:
+    """Ranks on which the caller holds arguments.
+
+    Raises:
+        ArgumentError: the schedule or the arguments ask for more ranks than there are.
+    """
+    for name, grid in program.compilation.grids.items():
+        if grid.mesh.size > options.ranks:
+            raise ArgumentError(
+                f"search: the schedule gives the space {name!r} {grid.mesh.size} ranks, but "
+                f"ranks={options.ranks}."
+            )
+    held = ranks_of(program.compilation.arguments)
+    if held > options.ranks:
+        raise ArgumentError(
+            f"search: arguments= has layouts on {held} ranks, but ranks={options.ranks}."
+        )
+    return held
+
+
+def _alone(program: Program) -> SearchResult:
+    """A run on one rank, whatever memory it has."""
     model = Model(program, candidates.mesh_of(1), {})
-    return found_on(model, solve(model.problem, seconds=_LEAST), 1).cost
+    return found_on(model, solve(model.problem, seconds=_LEAST), 1)
 
 
 def _on_fewer(

@@ -65,7 +65,7 @@ def test_every_kind_of_library_call_has_a_rate_that_is_measured_or_assumed() -> 
     of_loops = {kind for kind in Kind if kind.is_product or kind.is_single}
     assert set(Kind) - of_loops - {Kind.LOOP, Kind.FUNCTION} == RATES.keys()
     kinds = {row.kind for row in (*ROUTINES.values(), *FUNCTIONS.values())}
-    assert kinds | {Kind.PYTHON} == RATES.keys()
+    assert kinds | {Kind.PYTHON, Kind.FETCH} == RATES.keys()
 
 
 @pytest.mark.parametrize(

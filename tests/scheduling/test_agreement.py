@@ -139,3 +139,30 @@ def test_a_call_that_takes_all_of_a_line_is_named_as_such() -> None:
 
     lowering = distspmd.lower(numpy_program(program, np.zeros(1 << 18)), ranks=2, machine=Machine())
     assert "(one call that no ranks share)" in lowering.opening or lowering.ranks == 1
+
+
+def moving(x: Any) -> Any:
+    for _ in range(20):
+        x = np.cos(x) + x[::-1]
+    return x
+
+
+def test_a_schedule_that_takes_longer_than_one_rank_says_so() -> None:
+    dear = Machine(alpha=1e-3, beta=1e-8)
+    program = numpy_program(moving, np.zeros(1 << 14))
+    names = [space.name for space in distspmd.iteration_spaces(program)]
+    wished = distspmd.lower(program, dict.fromkeys(names, (4,)), machine=dear)
+    (said,) = (s for s in wished.remarks if "times as long as one rank" in s)
+    assert "Leave the schedule out" in said
+    assert distspmd.lower(program, ranks=4, machine=dear).ranks == 1
+    cheap = distspmd.lower(program, dict.fromkeys(names, (4,)), machine=Machine(1e-9, 1e-14))
+    assert "as long as one rank" not in str(cheap)
+
+
+def test_a_split_that_gains_less_than_costs_are_off_is_not_taken() -> None:
+    program = numpy_program(moving, np.zeros(1 << 14))
+    alone = distspmd.search(copy.deepcopy(program), 4, machine=Machine()).alone
+    assert alone is not None
+    for alpha in np.geomspace(1e-8, 1e-3, 12):
+        found = distspmd.search(copy.deepcopy(program), 4, machine=Machine(alpha=float(alpha)))
+        assert not found.is_split or found.cost <= 0.95 * alone
