@@ -55,9 +55,8 @@ _ENOUGH = 2e-3
 """Of the cost of so many spaces: a gap that is not worth the time to close it."""
 _HALF = 0.5
 """Of the time: where communication takes more, fewer ranks may be faster."""
-_GAIN = 0.95
-"""Of the time of one rank: what a split takes longer than that is not worth it, as costs are off by
-more."""
+_MORE = 1.05
+"""Times that a schedule of the user's takes longer than one rank before it is told."""
 _WORTHWHILE = 0.01
 """Of the time: what moves of an array must take, for the search to deal its parts in blocks."""
 _LEAST = 0.5
@@ -283,7 +282,7 @@ def _with_wish(lowering: Lowering) -> Lowering:
         return lowering
     machine = replace(lowering.machine, cores=0)
     alone = sum(math.prod(s.parts) * s.work.seconds(machine) for s in lowering.spaces)
-    if predicted.seconds <= alone / _GAIN:
+    if predicted.seconds <= _MORE * alone:
         return lowering
     data, *_, most = max(predicted.moves, key=lambda move: move[-1], default=("nothing", 0.0))
     said = (
@@ -354,7 +353,7 @@ def _search(program: Program, options: Options) -> SearchResult:
         if not grids:
             lone = best if not best.is_split else _alone(program)
             alone = lone.cost
-            if best.cost > _GAIN * alone and options.memory is None and held <= 1:
+            if best.cost > alone and options.memory is None and held <= 1:
                 best = lone
     return replace(best, bound=min(bounds), ranks=options.ranks, alone=alone)
 

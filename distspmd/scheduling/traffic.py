@@ -221,7 +221,6 @@ def _calls(
     scattered = (source.holders == 1)[:, None] & (target.count > 1)[None]
     scatter = target.count[None] - 1 + np.ceil(np.log2(np.maximum(target.copies, 1)))[None]
     told = (source.holders == 1)[:, None] & (target.count <= 1)[None]
-    gathers &= (target.copies > 1)[None]  # to one rank tiles go message by message
     found = np.where(gathers, np.minimum(exchange, tree), exchange)
     found = np.where(scattered, scatter, found)
     ranks = np.ceil(np.log2(np.maximum(target.holders, 2)))[None]
