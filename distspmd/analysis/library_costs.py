@@ -92,7 +92,7 @@ ROUTINES: Mapping[str, RoutineCost] = {
 }
 """Of the functions that code of routines calls, by namespace and name."""
 
-PARTS = frozenset(("lines::before", "lines::is_nan", "lines::Quantile"))
+PARTS = frozenset(("lines::before", "lines::few", "lines::is_nan", "lines::Quantile"))
 """What code names beside these: parts of what they do."""
 
 
