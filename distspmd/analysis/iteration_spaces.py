@@ -65,16 +65,36 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class ParameterRange:
-    """Values of a parameter: ``begin``, ``begin + step``, ... below ``end``."""
+    """Values of a parameter: ``begin``, ``begin + step``, ... below ``end``.
+
+    Attributes:
+        begin, end, step: the values.
+        frame: the interval whose blocks the range is cut by; None where it is cut by its own.
+    """
 
     begin: sympy.Expr
     end: sympy.Expr
     step: sympy.Expr
+    frame: tuple[int, int] | None = None
+
+    @property
+    def iterations(self) -> int:
+        """How many values there are, of ends that are numbers."""
+        return max(0, -(-(int(self.end) - int(self.begin)) // int(self.step)))
+
+    @property
+    def divisible(self) -> int:
+        """How many values there are to be cut: those of the frame, if there is one."""
+        return self.frame[1] - self.frame[0] if self.frame else self.iterations
 
     @classmethod
     def up_to(cls, count: int) -> ParameterRange:
         """All indices of a dimension of so many elements."""
         return cls(sympy.Integer(0), sympy.Integer(count), sympy.Integer(1))
+
+    def start(self, count: int) -> ParameterRange:
+        """The first values of it, of ends that are numbers, cut by themselves."""
+        return ParameterRange(self.begin, self.begin + count * self.step, self.step)
 
     def __str__(self) -> str:
         return f"{self.begin}:{self.end}" + ("" if self.step == 1 else f":{self.step}")

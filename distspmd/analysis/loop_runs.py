@@ -147,9 +147,8 @@ def busiest(space: IterationSpace, parts: NDArray[np.int64]) -> NDArray[np.float
     runs = Runs.of(space.state) if space.chosen else None
     now = dict(space.chosen)
     for d, (name, hull) in enumerate(zip(space.parameters, space.ranges, strict=True)):
-        first, step = int(hull.begin), int(hull.step)
-        length = max(0, -(-(int(hull.end) - first) // step))
-        tile = -(-length // parts[:, d])[:, None]
+        first, length = int(hull.begin), hull.iterations
+        tile = -(-hull.divisible // parts[:, d])[:, None]
         begin, end = np.zeros(1, np.int64), np.full(1, length)
         if name in now and runs is not None:
             try:

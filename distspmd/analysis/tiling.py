@@ -14,12 +14,39 @@ from distspmd.layouts.intervals import Box
 from distspmd.layouts.mesh import Mesh
 
 
+def ends_of_tiles(
+    extent: ParameterRange, index: NDArray[np.int64], parts: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    """First and last value of tiles of a range of numbers, and which of them have any.
+
+    Args:
+        extent: the range.
+        index: the numbers of the tiles.
+        parts: how many tiles there are.
+    """
+    begin, step, iterations = int(extent.begin), int(extent.step), extent.iterations
+    tile = -(-extent.divisible // parts)
+    if extent.frame is None:
+        low = np.minimum(index * tile, iterations)
+        high = np.minimum(low + tile, iterations)
+    else:
+        first, end = extent.frame
+        low, high = first + index * tile, np.minimum(first + (index + 1) * tile, end)
+        low = np.where(index == 0, begin, low)
+        high = np.where((high == end) & (low < end), int(extent.end), high)
+        low = np.clip(-(-(low - begin) // step), 0, iterations)
+        high = np.maximum(low, np.clip(-(-(high - begin) // step), 0, iterations))
+    return begin + step * low, begin + step * (high - 1), high > low
+
+
 @dataclass(frozen=True)
 class Tiling:
     """The part of an iteration space that each rank of a mesh runs, in global indices.
 
     The rank at coordinate ``r`` of a dimension with ``n`` iterations in ``p`` parts runs the
     iterations ``[r b, min((r + 1) b, n))`` with ``b = ceil(n / p)``; none where that is empty.
+    A range with a frame is cut by the blocks of that: each rank runs what lies in its block, and
+    the first and the last one also what lies before and behind the frame.
     Ranks that differ only on axes that split no parameter run the same iterations.
 
     Attributes:
@@ -44,18 +71,12 @@ class Tiling:
         shape = (mesh.size, len(ranges))
         lower, upper, last = (np.zeros(shape, np.int64) for _ in range(3))
         for d, (extent, split) in enumerate(zip(ranges, splits, strict=True)):
-            begin, end, step = int(extent.begin), int(extent.end), int(extent.step)
-            iterations = max(0, -(-(end - begin) // step))
             parts, index = 1, np.zeros(mesh.size, np.int64)
             for axis in reversed(split):
                 index = index * mesh[axis] + mesh.grid[axis]
                 parts *= mesh[axis]
-            tile = -(-iterations // parts)
-            low = np.minimum(index * tile, iterations)
-            high = np.minimum(low + tile, iterations)
-            lower[:, d] = begin + step * low
-            last[:, d] = begin + step * (high - 1)
-            upper[:, d] = np.where(high > low, last[:, d] + 1, lower[:, d])
+            lower[:, d], last[:, d], busy = ends_of_tiles(extent, index, parts)
+            upper[:, d] = np.where(busy, last[:, d] + 1, lower[:, d])
         return cls(mesh, tuple(splits), lower, upper, last)
 
     @classmethod

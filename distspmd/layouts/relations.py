@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,28 @@ def hull(a: Numbers, b: Numbers) -> Numbers:
     both[nothing_in_b] = a[nothing_in_b]
     both[nothing_in_a] = b[nothing_in_a]
     return both
+
+
+def near_hull(boxes: Iterable[Numbers]) -> Numbers:
+    """The hulls of the first boxes and of those near them, of all ranks.
+
+    Others are near whose hulls with them have no more elements than both apart: halos are, and the
+    far end of an array, that a rank reads because its boundary is periodic, is not.
+    """
+    remaining = iter(boxes)
+    found = next(remaining)
+    for other in remaining:
+        both = hull(found, other)
+        if int(volumes(both).sum()) <= int(volumes(found).sum() + volumes(other).sum()):
+            found = both
+    return found
+
+
+def is_even(bounds: Numbers, limit: float) -> bool:
+    """Whether no box has more than so many times the elements of the average, empty ones aside."""
+    held = volumes(bounds)
+    held = held[held > 0]
+    return not len(held) or bool(held.max() <= limit * held.mean())
 
 
 def kept(source: Layout, target: Layout) -> Numbers:

@@ -12,6 +12,7 @@ from distspmd.analysis.control_values import is_control_value, runs_once
 from distspmd.analysis.declared_accesses import is_whole
 from distspmd.analysis.iteration_spaces import IterationSpace, IterationSpaces, spaces_of
 from distspmd.analysis.loop_hulls import widen_to_hulls
+from distspmd.analysis.pieces import framed, frames_of
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.whole_program import unchanged_control_flow
 from distspmd.analysis.work import work_of
@@ -138,6 +139,8 @@ def as_tiled(spaces: Sequence[IterationSpace]) -> list[IterationSpace]:
     """
     with unchanged_control_flow():
         found = [widen_to_hulls(space) for space in spaces]
+        frames = frames_of(found)
+    found = [framed(space, frames) for space in found]
     _check_ranges(found)
     return found
 

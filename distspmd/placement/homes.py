@@ -16,6 +16,7 @@ to one of the ranks, and the others get the neutral element.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -192,6 +193,11 @@ def choose(
         )
         (apart if layout in pieces else weighed).append((_traffic(home, dtype), home))
     traffic, chosen = min(weighed, key=lambda pair: pair[0])  # of equals the first
+    if not relations.is_even(chosen.layout.bounds, EVEN):
+        even = [pair for pair in weighed if relations.is_even(pair[1].layout.bounds, EVEN)]
+        cost, other = min(even, key=lambda pair: pair[0], default=(math.inf, chosen))
+        if cost <= HEURISTICS.even_home * traffic:
+            traffic, chosen = cost, other
     if apart:  # which begins with one step more
         cost, other = min(apart, key=lambda pair: pair[0])
         if _received(other, dtype) < _received(chosen, dtype) and cost < traffic:
@@ -220,6 +226,8 @@ def _received(home: Home, dtype: np.dtype[Any]) -> float:
     return sum(times * move.bound.nbytes for times, move in moves(home, dtype))
 
 
+EVEN = 1.5
+"""What the largest tile of a home may have of the average one before callers are told."""
 COPY = Machine().copy / Machine().beta
 """What a byte costs that is copied, against one that is received; the same on every machine, so
 that homes are."""
@@ -405,11 +413,14 @@ def _first_operands(layout: Layout) -> Layout:
 def _hulls(uses: Sequence[Use]) -> Iterator[Layout]:
     """On each mesh, what all uses of a rank lie in: the tile and all halos of it.
 
+    First without what lies far off: reads of that are copies, which are small.
+
     Once without reads that are asked for, and once with those of them whose boxes are known: what
     a loop chooses of a tile may lie there before the loop begins.
     """
     written = _is_written(uses)
     values = [use for use in uses if not use.layout.partial]
+    values.sort(key=lambda use: isinstance(use, Read))
     yield from _hulls_of(use for use in values if not _is_asked_for(use, written))
     if any(_is_asked_for(use, written) for use in values):
         yield from _hulls_of(u for u in values if not (isinstance(u, Read) and u.approximate))
@@ -421,8 +432,9 @@ def _hulls_of(uses: Iterable[Use]) -> Iterator[Layout]:
         by_mesh.setdefault(use.layout.mesh, []).append(use.tiles)
     for mesh, layouts in by_mesh.items():
         if len(layouts) > 1:
-            bounds = functools.reduce(relations.hull, (layout.bounds for layout in layouts))
-            yield Layout.of_bounds(mesh, layouts[0].extents, bounds)
+            extents, boxes = layouts[0].extents, [layout.bounds for layout in layouts]
+            yield Layout.of_bounds(mesh, extents, relations.near_hull(boxes))
+            yield Layout.of_bounds(mesh, extents, functools.reduce(relations.hull, boxes))
 
 
 def needs_load(home: Layout, uses: Sequence[Use]) -> bool:

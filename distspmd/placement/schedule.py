@@ -247,8 +247,7 @@ def idle_sentences(space: IterationSpace, grid: Grid) -> list[str]:
     """What a grid leaves idle along each parameter of a space of known ranges, as sentences."""
     found = []
     for parameter, extent, count in zip(space.parameters, space.ranges, grid.parts, strict=True):
-        begin, end, step = int(extent.begin), int(extent.end), int(extent.step)
-        iterations = max(0, -(-(end - begin) // step))
+        iterations = extent.divisible
         tile = -(-iterations // count)
         used = -(-iterations // tile) if tile else 0
         if used < count:

@@ -28,6 +28,8 @@ class Heuristics:
             the copy takes memory, and a prediction may be off.
         inspected_share: of what could be fetched, the part that a read is taken to fetch if data
             decide it. It is between nothing and all, and neither is known.
+        even_home: times the traffic of the cheapest home of a container that another one may have
+            of which no rank holds much more than the others.
         foreseen_boxes: that a space reads of an array in each iteration, up to which ranks foresee
             what others read; of more the differences would take longer than to ask.
         foreseen_iterations: of loops, times ranks, up to which what they receive is counted before
@@ -100,6 +102,7 @@ class Heuristics:
     unknown_loop: int = _number(10, "homes")
     phase_gain: float = _number(0.2, "homes")
     inspected_share: float = _number(0.5, "homes")
+    even_home: float = _number(2.0, "homes")
     foreseen_boxes: int = _number(4, "plans")
     foreseen_iterations: int = _number(1 << 21, "plans")
     windows: int = _number(8, "plans")

@@ -94,9 +94,9 @@ def rank_counts(ranks: int) -> list[int]:
     return found
 
 
-def iterations(space: IterationSpace) -> tuple[int, ...]:
-    """Values of each parameter."""
-    return tuple(max(0, -(-(int(r.end) - int(r.begin)) // int(r.step))) for r in space.ranges)
+def divisible(space: IterationSpace) -> tuple[int, ...]:
+    """Values of each parameter that there are to be cut."""
+    return tuple(extent.divisible for extent in space.ranges)
 
 
 def fills(extent: int, parts: int) -> bool:
@@ -112,7 +112,7 @@ def canonical_splits(space: IterationSpace, mesh: Mesh, order: Sequence[int]) ->
         mesh: whose axes are given.
         order: the parameters in the order in which they take axes of equal sizes.
     """
-    extents = iterations(space)
+    extents = divisible(space)
     runs = [
         [name for name, _ in run] for _, run in itertools.groupby(mesh.axes, key=lambda a: a[1])
     ]
@@ -216,7 +216,7 @@ def possible(space: IterationSpace, mesh: Mesh, splits: Splits) -> bool:
         return False
     sizes = dict(mesh.axes)
     parts = [math.prod(sizes[axis] for axis in each) for each in splits]
-    return all(map(fills, iterations(space), parts))
+    return all(map(fills, divisible(space), parts))
 
 
 def coarsened(mesh: Mesh, all_splits: Sequence[Splits]) -> tuple[Mesh, list[Splits]]:

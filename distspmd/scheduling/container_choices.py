@@ -288,21 +288,29 @@ class ContainerChoice:
             key = use.tiles.key(number)
             weights[key] = weights.get(key, 0.0) + use.times * int(use.tiles.largest[number])
         alone, hulls = [*weights], []
-        joined = functools.partial(hull, self.columns)
         if self.is_decided:
             values = [use for use, _ in members if (use.operands == 1).all()]
             meshes: dict[bool, list[Key]] = {}
             for use in values:
                 meshes.setdefault(use.axes[0][:1] == (("0",),), []).append(use.tiles.key(0))
-            hulls = [functools.reduce(joined, own) for own in meshes.values() if len(own) > 1]
+            hulls = [each for own in meshes.values() if len(own) > 1 for each in self._hulls(own)]
         elif len(alone) > 1:
-            hulls = [functools.reduce(joined, alone)]
+            hulls = self._hulls(alone)
         uses = [use.slot.use for use in self.uses]
         asked = any(isinstance(use, Read) and use.is_asked_for(True) for use in uses)
         pieces = [] if asked else [piece for use, n in members for piece in use.pieces[n]]
         for layout in [*most_used(weights), *hulls, *pieces]:
             yield layout
             yield self._stretched(layout)
+
+    def _hulls(self, keys: Sequence[Key]) -> list[Key]:
+        """The hull of tiles, first without those that lie far off; as homes have it."""
+        near = keys[0]
+        for other in keys[1:]:
+            both = hull(self.columns, near, other)
+            held = Tiles.stacked(self.columns, [near, other, both]).volumes.sum(axis=1)
+            near = both if held[2] <= held[0] + held[1] else near
+        return [near, functools.reduce(functools.partial(hull, self.columns), keys)]
 
     def _needed(self) -> NDArray[np.int64]:
         """The box that all uses together lie in, whatever the tilings: (dimensions, 2)."""

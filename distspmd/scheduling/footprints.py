@@ -24,7 +24,7 @@ from distspmd.analysis.evaluation import evaluate
 from distspmd.analysis.index_bounds import Range, bound_index
 from distspmd.analysis.iteration_spaces import IterationSpace, ParameterRange
 from distspmd.analysis.rank_boxes import names_in
-from distspmd.analysis.tiling import Tiling
+from distspmd.analysis.tiling import Tiling, ends_of_tiles
 from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.errors import UnsupportedProgram
 from distspmd.layouts.mesh import Mesh
@@ -80,7 +80,6 @@ class Tilings:
         numbers = np.zeros((len(candidates), len(space.ranges)), np.int64)
         parts = np.ones_like(numbers)
         idle: list[NDArray[np.bool_] | None] = []
-        extents = [_Ends.of(extent) for extent in space.ranges]
         known: dict[tuple[Any, ...], _Tiled] = {}
         counted: dict[tuple[Mesh, tuple[str, ...]], int] = {}
         for number, candidate in enumerate(candidates):
@@ -92,7 +91,7 @@ class Tilings:
                 parts[number, d] = count = counted[own, split]
                 key = d, count if columns.ranks == 1 else (own, split)  # the first tile is as long
                 if key not in known:
-                    known[key] = extents[d].tiles(own, split, count, columns)
+                    known[key] = _tiles(space.ranges[d], own, split, count, columns)
                 tiled = known[key]
                 numbers[number, d] = tiled.ends
                 without += [] if tiled.idle is None else [tiled.idle]
@@ -133,32 +132,21 @@ class _Tiled:
     idle: NDArray[np.bool_] | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Ends:
-    """The values of a parameter as numbers."""
-
-    begin: int
-    step: int
-    iterations: int
-
-    @classmethod
-    def of(cls, extent: ParameterRange) -> _Ends:
-        begin, end, step = int(extent.begin), int(extent.end), int(extent.step)
-        return cls(begin, step, max(0, -(-(end - begin) // step)))
-
-    def tiles(self, mesh: Mesh, split: tuple[str, ...], count: int, columns: Columns) -> _Tiled:
-        """So many tiles along some axes, minor first."""
-        ranks = columns.ranks
-        tile = -(-self.iterations // count)
-        index, taking_part = np.zeros(ranks, np.int64), min(ranks, mesh.size)
-        for axis in reversed(split):
-            index[:taking_part] *= mesh[axis]
-            index[:taking_part] += mesh.grid[axis][:taking_part]
-        low = np.minimum(index * tile, self.iterations)
-        high = np.minimum(low + tile, self.iterations)
-        ends = np.stack([self.begin + self.step * at for at in (low, high - 1)], axis=1)
-        idle = high <= low
-        return _Tiled(columns.number(ends), idle if idle.any() else None)
+def _tiles(
+    extent: ParameterRange, mesh: Mesh, split: tuple[str, ...], count: int, columns: Columns
+) -> _Tiled:
+    """So many tiles of a range along some axes, minor first; of one rank alone the largest one."""
+    ranks = columns.ranks
+    if ranks == 1:
+        length = min(-(-extent.divisible // count), extent.iterations)
+        extent, count = extent.start(length), 1
+    index, taking_part = np.zeros(ranks, np.int64), min(ranks, mesh.size)
+    for axis in reversed(split) if ranks > 1 else ():
+        index[:taking_part] *= mesh[axis]
+        index[:taking_part] += mesh.grid[axis][:taking_part]
+    first, last, busy = ends_of_tiles(extent, index, count)
+    idle = ~busy
+    return _Tiled(columns.number(np.stack([first, last], axis=1)), idle if idle.any() else None)
 
 
 def on_its_mesh(mesh: Mesh, candidate: Candidate, parameters: int) -> tuple[Mesh, Splits]:

@@ -17,7 +17,7 @@ from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.deal_blocks import fold_rounds
 from distspmd.passes.fold_indices import Fold, Named, Values, terms_of
-from distspmd.scheduling.candidates import iterations
+from distspmd.scheduling.candidates import divisible
 from distspmd.scheduling.footprints import Footprint
 
 Folded = Mapping[str, Mapping[str, tuple[Fold, tuple[str, ...]]]]
@@ -51,7 +51,7 @@ def rounds_in(footprints: Iterable[Footprint]) -> list[Rounds]:
 
 def _values(space: IterationSpace) -> Values:
     """First and last value of each parameter that takes every number."""
-    pairs = zip(space.parameters, space.ranges, iterations(space), strict=True)
+    pairs = zip(space.parameters, space.ranges, divisible(space), strict=True)
     return {
         name: (int(r.begin), int(r.begin) + count - 1)
         for name, r, count in pairs
