@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import sympy
@@ -34,10 +35,18 @@ class ChosenPlace:
         return (*self.kept, *self.indices)
 
 
-def chosen_place(state: SDFGState, entry: nodes.MapEntry) -> ChosenPlace | None:
+def chosen_place(
+    state: SDFGState, entry: nodes.MapEntry, pieces: Mapping[str, Collection[int]] | None = None
+) -> ChosenPlace | None:
     """Where a map writes, if loops or data choose some of its indices; None for any other map.
 
-    All ranks know an index that data choose, for it is a symbol when the map runs.
+    All ranks know an index that data choose, for it is a symbol when the map runs. A number is an
+    index that is chosen, too, where other spaces write other parts of the dimension.
+
+    Args:
+        state: of the map.
+        entry: its entry.
+        pieces: by containers that several spaces write, the dimensions in which they do.
     """
     inside = state.scope_subgraph(entry, include_entry=False, include_exit=False).nodes()
     writes = list(state.in_edges(state.exit_node(entry)))
@@ -48,12 +57,13 @@ def chosen_place(state: SDFGState, entry: nodes.MapEntry) -> ChosenPlace | None:
     ):
         return None
     scope, own = bound_around(state), set(entry.map.params)
+    apart = (pieces or {}).get(writes[0].data.data, ())
     found, kept = {}, any(size != 1 for size in entry.map.range.size())
     for d, (at, end, _) in enumerate(writes[0].data.subset.ranges):
         names = {symbol.name for symbol in at.free_symbols}
         if names & own:
             kept = True
-        elif at == end and names & scope.keys():
+        elif at == end and (names & scope.keys() or (d in apart and at.is_Integer)):
             found[f"{CHOSEN}{d}"] = d, at
     parameters = tuple(map(str, entry.map.params)) if kept else ()
     return ChosenPlace(writes[0], parameters, found) if found else None

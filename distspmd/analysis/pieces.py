@@ -10,10 +10,13 @@ whichever piece it is.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import sympy
+from dace import SDFG
 from dace.sdfg import nodes
 
 from distspmd.analysis.accesses import Access, map_accesses
@@ -83,6 +86,11 @@ def frames_of(spaces: Sequence[IterationSpace]) -> dict[Container, dict[int, tup
     return frames
 
 
+def dimensions_in(frames: Frames, sdfg: SDFG) -> dict[str, list[int]]:
+    """By containers of an SDFG, the dimensions that have frames."""
+    return {data: [*own] for (of, data), own in frames.items() if of == id(sdfg)}
+
+
 def framed(space: IterationSpace, frames: Frames) -> IterationSpace:
     """The space, of which ranges that index pieces are cut by the blocks of their frames."""
     own = {data: at for data in space.writes if (at := frames.get((id(space.state.sdfg), data)))}
@@ -97,6 +105,33 @@ def framed(space: IterationSpace, frames: Frames) -> IterationSpace:
                     found.setdefault(piece.parameter, (begin, end))
     ranges = zip(space.parameters, space.ranges, strict=True)
     return replace(space, ranges=tuple(replace(r, frame=found.get(name)) for name, r in ranges))
+
+
+def cut_together(spaces: Sequence[IterationSpace]) -> list[list[str]]:
+    """Names of spaces that write pieces of one container and are cut by the same blocks, by groups;
+    the longest one first."""
+    groups: dict[Any, list[IterationSpace]] = {}
+    for space in spaces:
+        if any(extent.frame for extent in space.ranges) and len(space.writes) == 1:
+            (data,) = space.writes
+            writes = [a for a in map_accesses(space.state, space.node) if a.is_write]  # type: ignore[arg-type]
+            index = tuple(
+                next((str(s) for s in d.first.free_symbols), None) if d else None
+                for access in writes
+                for d in access.dimensions
+            )
+            places = tuple(space.parameters.index(i) if i in space.parameters else i for i in index)
+            cut = tuple(extent.divisible for extent in space.ranges)
+            groups.setdefault((id(space.state.sdfg), data, places, cut), []).append(space)
+    return [
+        [s.name for s in sorted(own, key=_length, reverse=True)]
+        for own in groups.values()
+        if len(own) > 1
+    ]
+
+
+def _length(space: IterationSpace) -> int:
+    return math.prod(extent.iterations for extent in space.ranges)
 
 
 def _touched(space: IterationSpace) -> Iterator[Container]:
@@ -127,19 +162,22 @@ def _pieces(space: IterationSpace, access: Access) -> Iterator[Piece]:
 
 
 def _are_apart(pieces: Sequence[Piece]) -> bool:
-    """Whether pieces of one dimension lie beside each other, and one of them is more than a rim.
+    """Whether pieces of one dimension lie beside each other, and may be cut by the same blocks.
 
-    Of several that are more, each is a copy: one that computes more than the others would leave
-    the ranks waiting that hold none of it.
+    Of those beside each other, all but one are rims, or all are copies: one that computes more than
+    the others would leave the ranks waiting that hold none of it.
     """
     ends = {(piece.begin, piece.end) for piece in pieces}
-    beside = any(a[1] <= b[0] or b[1] <= a[0] for a, b in itertools.combinations(ends, 2))
-    if not beside:
+    if not any(itertools.starmap(_lie_beside, itertools.combinations(ends, 2))):
         return False
     most = max(end for _, end in ends) - min(begin for begin, _ in ends)
     large = [piece for piece in pieces if piece.length * _RIM > most]
-    different = {(piece.begin, piece.end) for piece in large}
-    return len(different) == 1 or (len(different) > 1 and all(map(_is_copy, large)))
+    beside = itertools.combinations({(piece.begin, piece.end) for piece in large}, 2)
+    return not any(itertools.starmap(_lie_beside, beside)) or all(map(_is_copy, large))
+
+
+def _lie_beside(a: tuple[int, int], b: tuple[int, int]) -> bool:
+    return a[1] <= b[0] or b[1] <= a[0]
 
 
 def _is_copy(piece: Piece) -> bool:

@@ -2,7 +2,8 @@
 
 before -> after:  ``for k: map i in 0:n-k: a[i + k] = x[i]``  ->  ``map i in k:n: a[i] = x[i - k]``;
 ``for k: a[k, 0] = f(a[k, 0])``  ->  ``map i in k:k+1: a[i, 0] = f(a[i, 0])``;
-``for k: map i: a[i, k] = f(a[i, k])``  ->  ``map i, j in k:k+1: a[i, j] = f(a[i, j])``.
+``for k: map i: a[i, k] = f(a[i, k])``  ->  ``map i, j in k:k+1: a[i, j] = f(a[i, j])``;
+``a[0, i] = f(i)`` beside ``a[1:, i] = g(i)``  ->  ``map i, j in 0:1: a[j, i] = f(i)``.
 The part of the map that a rank runs is then the part that it writes, in each iteration of the loop:
 who holds an element, or a panel, computes it.
 """
@@ -10,7 +11,7 @@ who holds an element, or a panel, computes it.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import sympy
@@ -22,6 +23,7 @@ from distspmd.analysis.accesses import Access, bound_around, map_accesses
 from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.elements import chosen_place
 from distspmd.analysis.iteration_spaces import IterationSpace, parameters_of
+from distspmd.analysis.pieces import dimensions_in, frames_of
 from distspmd.analysis.whole_program import unchanged_control_flow
 from distspmd.passes.compilation import Compilation
 
@@ -38,12 +40,12 @@ class AlignMaps:
         A space that the schedule names keeps its parameters, unless it names those of its place.
         """
         align_maps(compilation.sdfg)
-        spaces = []
+        spaces, frames = [], frames_of(compilation.spaces)
         for space in compilation.spaces:
             grid = compilation.grids.get(space.name)
             free = (grid is None or grid.is_of_place) and not is_control_value(space.node)
             if free and isinstance(space.node, nodes.MapEntry):
-                space = _at_place(space, space.node)
+                space = _at_place(space, space.node, dimensions_in(frames, space.state.sdfg))
             spaces.append(space)
         compilation.spaces = spaces
 
@@ -82,9 +84,11 @@ def _align(state: SDFGState, entry: nodes.MapEntry, loops: Iterable[str]) -> Non
                 edge.data.subset.ranges = [tuple(map(_one, r)) for r in edge.data.subset.ranges]
 
 
-def _at_place(space: IterationSpace, entry: nodes.MapEntry) -> IterationSpace:
+def _at_place(
+    space: IterationSpace, entry: nodes.MapEntry, pieces: Mapping[str, Collection[int]]
+) -> IterationSpace:
     """Let a map run over the indices of its write that loops choose, too."""
-    state, found = space.state, chosen_place(space.state, entry)
+    state, found = space.state, chosen_place(space.state, entry, pieces)
     if found is None:
         return space
     pairs = zip(map(str, entry.map.params), entry.map.range.ranges, strict=True)

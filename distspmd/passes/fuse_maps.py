@@ -70,7 +70,7 @@ def fuse(
         if name in fixed or not isinstance(first, nodes.MapEntry) or is_control_value(first):
             continue
         readers = {s.node: s for s in left.values() if not is_control_value(s.node)}
-        reader = _fuse_with_a_reader(sdfg, left[name].state, first, readers.keys())
+        reader = fuse_with_a_reader(sdfg, left[name].state, first, readers.keys())
         if reader is not None:
             taker = readers[reader]
             left[taker.name] = replace(taker, node=first)
@@ -80,7 +80,7 @@ def fuse(
     return list(left.values()), into
 
 
-def _fuse_with_a_reader(
+def fuse_with_a_reader(
     sdfg: SDFG, state: SDFGState, entry: nodes.MapEntry, readers: Collection[nodes.Node]
 ) -> nodes.MapEntry | None:
     """Fuse a map with one of the readers of what it writes, which is returned."""

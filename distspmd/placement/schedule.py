@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from dace.sdfg.nodes import LibraryNode, Map, MapEntry
 
-from distspmd.analysis.elements import chosen_place
+from distspmd.analysis.elements import CHOSEN, chosen_place
 from distspmd.analysis.iteration_spaces import IterationSpace, IterationSpaces
+from distspmd.analysis.pieces import dimensions_in, frames_of
 from distspmd.errors import ScheduleError
 from distspmd.layouts.mesh import MOST_RANKS, Mesh
 from distspmd.placement.patterns import parameter_of, pattern_grids
@@ -43,7 +44,7 @@ def resolve(schedule: Entries, spaces: IterationSpaces) -> dict[str, Grid]:
                 raise ScheduleError(
                     f"the schedule gives the space {space.name!r} two grids; keep one."
                 )
-            grids[space.name] = _grid(space, asked)
+            grids[space.name] = _grid(space, asked, spaces)
     patterns = [(key, asked) for key, asked in schedule.items() if is_pattern(key)]
     if patterns:
         left = [space for space in spaces if space.name not in grids]
@@ -139,24 +140,28 @@ def _names(spaces: IterationSpaces) -> str:
     return ", ".join(repr(space.name) for space in spaces) or "none"
 
 
-def _grid(space: IterationSpace, asked: Any) -> Grid:
+def _grid(space: IterationSpace, asked: Any, spaces: IterationSpaces) -> Grid:
     if isinstance(asked, Grid):
         return asked
     if isinstance(asked, OnMesh):
         what = f"the schedule gives the space {space.name!r} ({space.where}) the axes {asked}"
         asked = _by_parameter(space, asked)
-        if own := _of_place(space, asked):
+        if own := _of_place(space, asked, spaces):
             return replace(_grid_on(asked, own, what, _iterates(space)), is_of_place=True)
         return _grid_on(asked, space.parameters, what, _iterates(space))
     return Grid.of_parts(space.parameters, _parts(space, asked))
 
 
-def _of_place(space: IterationSpace, asked: OnMesh) -> tuple[str, ...]:
+def _of_place(
+    space: IterationSpace, asked: OnMesh, spaces: IterationSpaces
+) -> tuple[str, ...]:
     """Parameters of the place that a space writes, as a record of a lowering names them."""
     if not asked.split or not isinstance(asked.split, Mapping) or space.expansion is not None:
         return ()
-    entry = space.node
-    found = chosen_place(space.state, entry) if isinstance(entry, MapEntry) else None
+    entry, pieces = space.node, {}
+    if any(str(name).startswith(CHOSEN) for name in asked.split):
+        pieces = dimensions_in(frames_of(spaces), space.state.sdfg)
+    found = chosen_place(space.state, entry, pieces) if isinstance(entry, MapEntry) else None
     if found is None or not (found.kept or {*asked.split} & found.indices.keys()):
         return ()
     return found.parameters if {*asked.split} <= {*found.parameters} else ()

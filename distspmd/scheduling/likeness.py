@@ -78,6 +78,18 @@ def tied_variables(
     return [tuple(group) for group in groups.values() if len(group) > 1]
 
 
+def joined(groups: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Groups of variables, of which those that share one are one."""
+    found: list[set[int]] = []
+    for group in groups:
+        own = set(group)
+        apart = [other for other in found if not own & other]
+        for other in found:
+            own |= other if own & other else set()
+        found = [*apart, own]
+    return [tuple(sorted(group)) for group in found]
+
+
 def _numbered(keys: Sequence[Hashable]) -> list[int]:
     numbers: dict[Hashable, int] = {}
     return [numbers.setdefault(key, len(numbers)) for key in keys]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,13 +34,15 @@ from distspmd.scheduling.footprints import (
 )
 from distspmd.scheduling.home_variables import HomeVariable, stages_of
 from distspmd.scheduling.interleaved import unsplit_of
-from distspmd.scheduling.likeness import footprints_of, tied_variables
+from distspmd.scheduling.likeness import footprints_of, joined, tied_variables
 from distspmd.scheduling.offers import Scores, candidates_of
 from distspmd.scheduling.tiles import Tiles
 from distspmd.wcsp.problem import Limit, Pair, Problem, Usage
 
 REACH = 4
 """Steps between spaces and containers as far as which tied ones are alike."""
+_RIM = 8
+"""Times the iterations of a rim that the piece beside it has at least."""
 _SHORTER = 1e-8
 """Of a time: what is added where runs of memory are half as long; so equals are told apart."""
 
@@ -131,17 +133,45 @@ class Model:
         program = self.program
         self._columns = Columns(self.mesh.size)
         scores = Scores(program.machine, program.works, program.itemsizes)
-        found = candidates_of(program.footprints, self.mesh, scores, self.fixed)
+        found, self._pieces_of = candidates_of(
+            program.footprints, self.mesh, scores, self.fixed
+        )
         uses: dict[str, list[UseArrays]] = {}
+        rims = dict(self._rims())
         for name, candidates in found.items():
-            self.spaces.append(self._space(name, candidates, uses))
+            self.spaces.append(self._space(name, candidates, uses, rims.get(name, frozenset())))
         for data, own in uses.items():
             self.homes += self._home(data, own).family
 
+    def _rims(self) -> Iterator[tuple[str, Set[str]]]:
+        """Spaces that write small pieces, and what they touch that the large piece does too.
+
+        They take the candidate of that one, and what they move is little beside what it moves.
+        """
+        footprints = self.program.footprints
+        for group in self._pieces_of:
+            first, *others = (footprints[name] for name in group)
+            touched = {access.data for access in first.touched[0]}
+            most = math.prod(extent.iterations for extent in first.space.ranges)
+            for other in others:
+                if _RIM * math.prod(extent.iterations for extent in other.space.ranges) <= most:
+                    yield other.space.name, touched
+
     def _space(
-        self, name: str, candidates: list[Candidate], uses: dict[str, list[UseArrays]]
+        self,
+        name: str,
+        candidates: list[Candidate],
+        uses: dict[str, list[UseArrays]],
+        without: Set[str],
     ) -> SpaceVariable:
-        """The variable of a space; its uses are added to those of the containers."""
+        """The variable of a space; its uses are added to those of the containers.
+
+        Args:
+            name: of the space.
+            candidates: of it.
+            uses: of the containers so far.
+            without: containers of which its uses do not matter.
+        """
         program, footprint = self.program, self.program.footprints[name]
         asked = tuple(candidates)
         key = footprint.space.ranges, asked
@@ -158,7 +188,8 @@ class Model:
             if alike not in self._uses:
                 self._uses[alike] = self._use(footprint, slot, tilings)
             own = replace(self._uses[alike], space=name, slot=slot)
-            uses.setdefault(slot.data, []).append(own)
+            if slot.data not in without:
+                uses.setdefault(slot.data, []).append(own)
             held = own.tiles.volumes.astype(np.float64)
             size = program.itemsizes[slot.data]
             if isinstance(slot.use, Read | Update) and slot.use.approximate:
@@ -338,7 +369,8 @@ class Model:
             pairs += [
                 Pair(numbers[id(part)], first + number, part.link.seconds) for part in home.parts
             ]
-        ties = tuple(self._ties()) if self.is_tied else ()
+        pieces = [tuple(self.numbers[name] for name in group) for group in self._pieces_of]
+        ties = tuple(joined([*pieces, *(self._ties() if self.is_tied else ())]))
         return Problem(tuple(unary), tuple(pairs), self._limits, ties)
 
     def _ties(self) -> list[tuple[int, ...]]:

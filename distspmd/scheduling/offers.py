@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.analysis.control_values import is_control_value, runs_once
+from distspmd.analysis.pieces import cut_together
 from distspmd.analysis.work import Work
 from distspmd.layouts.mesh import Mesh
 from distspmd.plans.machine import Machine
@@ -53,8 +54,8 @@ def candidates_of(
     mesh: Mesh,
     scores: Scores,
     fixed: Mapping[str, Candidate],
-) -> dict[str, list[Candidate]]:
-    """Candidates of all spaces on a mesh.
+) -> tuple[dict[str, list[Candidate]], list[list[str]]]:
+    """Candidates of all spaces on a mesh, and groups of spaces that take one.
 
     Args:
         footprints: of the spaces by name, in program order.
@@ -62,7 +63,8 @@ def candidates_of(
         scores: what orders them.
         fixed: the only candidate of some spaces.
     """
-    return _Offers(footprints, mesh, scores, fixed).found
+    offers = _Offers(footprints, mesh, scores, fixed)
+    return offers.found, offers.tied
 
 
 Place = tuple[str, int]
@@ -74,6 +76,7 @@ class _Offers:
 
     Attributes:
         found: candidates by space.
+        tied: spaces that write pieces of one container, which take one candidate.
     """
 
     def __init__(
@@ -93,6 +96,9 @@ class _Offers:
             for place, use in enumerate(self._uses[name]):
                 self._users.setdefault(use.data, []).append((name, place))
         self.found: dict[str, list[Candidate]] = {}
+        groups = cut_together([footprint.space for footprint in footprints.values()])
+        self.tied = [group for group in groups if not {*group} & {*fixed}]
+        follow = {name for _, *others in self.tied for name in others}
         self._open: list[str] = []
         for name, footprint in footprints.items():
             space = footprint.space
@@ -103,6 +109,8 @@ class _Offers:
                 self.found[name] = [whole]
             elif runs_once(space.node):
                 self.found[name] = [None]
+            elif name in follow:
+                self.found[name] = [whole, None]
             else:
                 self._open.append(name)
                 own = self._own(footprint, tuple(dimensions.order_of(space)))
@@ -110,6 +118,13 @@ class _Offers:
         if mesh.size > 1:
             for _ in range(ROUNDS):
                 self._exchange()
+        for group in self.tied:
+            own = [c for c in self.found[group[0]] if all(self._can(name, c) for name in group)]
+            self.found |= {name: list(own) for name in group}
+
+    def _can(self, name: str, candidate: Candidate) -> bool:
+        footprint = self.footprints[name]
+        return footprint.partials(footprint.split(candidate)) is not None
 
     def _own(self, footprint: Footprint, order: tuple[int, ...]) -> list[Splits]:
         """The best by themselves, and those that split one parameter alone."""

@@ -20,6 +20,7 @@ from distspmd.passes.normalize.single_operations import operations_to_maps
 from distspmd.passes.normalize.split_reads import split_reads
 from distspmd.passes.normalize.temporary_sizes import widen
 from distspmd.passes.normalize.uninitialised import initialise
+from distspmd.passes.normalize.unwrap_indices import unwrap_indices
 
 NORMALIZE = (
     Rewrite("tell-misunderstood", tell_misunderstood),
@@ -36,6 +37,7 @@ NORMALIZE = (
     Rewrite("check-nodes", check_nodes),
     Rewrite("copies-to-maps", copies_to_maps),
     Rewrite("operations-to-maps", operations_to_maps),
+    Rewrite("unwrap-indices", unwrap_indices),
     Rewrite("split-reads", split_reads),
     Rewrite("expand-backward", expand_backward),
 )

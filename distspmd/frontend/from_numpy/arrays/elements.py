@@ -15,8 +15,10 @@ from distspmd.expressions.ir import (
     Expression,
     IndexValue,
     Load,
+    Operation,
     apply,
     cast,
+    count_additions,
     parts,
     replace_leaves,
 )
@@ -36,7 +38,11 @@ from distspmd.frontend.tensor_ir.statements import (
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Bounds,
     Whole,
+    add,
+    floor_divide,
     is_at_least,
+    multiply,
+    remainder,
     same,
     subtract,
     symbol,
@@ -102,6 +108,55 @@ def known_elements(tracer: Transcript, tensor: Tensor) -> np.ndarray[Any, Any] |
         except (KeyError, TypeError):  # of arrays, of symbols, or of what only the run knows
             return None
     return found
+
+
+def known_formula(
+    tracer: Transcript, tensor: Tensor
+) -> tuple[tuple[sympy.Symbol, ...], Whole] | None:
+    """What whole numbers are that follow from their places, with symbols for these; else None."""
+    if not tensor.ndim or tensor.dtype != INT64 or tracer.map.own or tensor.run_type is not None:
+        return None
+    places = tuple(symbol(f"__place{d}") for d in range(tensor.ndim))
+    expression = tensor.element(places)
+    if count_additions(expression) > _MOST_ADDITIONS:
+        return None
+    value = whole_operations(replace_leaves(expression, lambda e: by_formula(tracer, e) or e))
+    names = () if value is None else {s.name for s in sympy.sympify(value).free_symbols}
+    return None if value is None or {*names} & {*tracer.known.bounds} else (places, value)
+
+
+def by_formula(tracer: Transcript, leaf: Expression) -> Expression | None:
+    """What an element is that follows from its place, of which no statement changes that."""
+    if not isinstance(leaf, Load) or leaf.array not in tracer.known.formulas:
+        return None
+    if not all(isinstance(i, int | sympy.Basic) for i in leaf.index):
+        return None
+    tracer.known.relied_on.add(leaf.array)
+    places, value = tracer.known.formulas[leaf.array]
+    return whole_expression(sympy.sympify(value).xreplace(dict(zip(places, leaf.index))))
+
+
+def whole_operations(expression: Expression) -> Whole | None:
+    """The whole number of symbols that operations on some make; None where they read arrays."""
+    if isinstance(expression, IndexValue | Constant):
+        return known_whole(expression)
+    if not isinstance(expression, Operation) or expression.dtype != INT64:
+        return None
+    parts = [whole_operations(part) for part in expression.arguments]
+    if any(part is None for part in parts):
+        return None
+    if expression.name == "cast":
+        return parts[0] if expression.arguments[0].dtype.kind in "iu" else None
+    if expression.name in _DIVISIONS and not (isinstance(parts[1], int) and parts[1] > 0):
+        return None
+    combine = _TOGETHER.get(expression.name)
+    return combine(*parts) if combine else None
+
+
+_DIVISIONS = {"remainder": remainder, "floor_divide": floor_divide}
+_TOGETHER = {"add": add, "subtract": subtract, "multiply": multiply, **_DIVISIONS}
+_MOST_ADDITIONS = 64
+"""Operations of a formula, at most."""
 
 
 def _of_table(tracer: Transcript, leaf: Expression) -> Expression:

@@ -70,6 +70,8 @@ class Assumptions:
         capacities: the most that lengths can be which data decide.
         most: the most that numbers in containers can be which count elements.
         tables: numbers of containers that are known, and that nothing has changed.
+        formulas: whole numbers of which each follows from its place, by containers that nothing has
+            changed: symbols for the place, and what the number is.
         relied_on: those of which numbers were taken as known.
         changing: numbers, in order of making, of tables that are not taken as known.
         counted: all tables, in that order.
@@ -80,6 +82,7 @@ class Assumptions:
     capacities: dict[Any, Length] = field(default_factory=dict)
     most: dict[Container, Length] = field(default_factory=dict)
     tables: dict[Container, Any] = field(default_factory=dict)
+    formulas: dict[Container, tuple[tuple[sympy.Symbol, ...], Whole]] = field(default_factory=dict)
     relied_on: set[Container] = field(default_factory=set)
     changing: frozenset[int] = frozenset()
     counted: list[Container] = field(default_factory=list)

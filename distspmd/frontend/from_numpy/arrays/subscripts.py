@@ -11,7 +11,7 @@ import numpy as np
 import sympy
 
 from distspmd.expressions.ir import Expression, apply, cast
-from distspmd.frontend.from_numpy.arrays.elements import known_whole, substitute
+from distspmd.frontend.from_numpy.arrays.elements import substitute, whole_operations
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import CannotRoll, is_taken, line_of_error
 from distspmd.frontend.from_numpy.arrays.values import (
@@ -24,6 +24,7 @@ from distspmd.frontend.from_numpy.arrays.values import (
 from distspmd.frontend.from_numpy.arrays.written_values import line_of, whole_of
 from distspmd.frontend.tensor_ir.statements import Index, Length, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import (
+    Bounds,
     CheckedIndex,
     Whole,
     add,
@@ -73,7 +74,7 @@ class Picked:
     def at(self, index: tuple[Index, ...]) -> Index:
         """The index that an element of the array is; one of symbols, if no data decide it."""
         found = self.indices.element(index)
-        known = known_whole(found)
+        known = whole_operations(found)
         return found if known is None else known
 
 
@@ -199,9 +200,10 @@ def _steady(tracer: Tracer, item: Tensor, length: Length) -> Tensor | None:
         return None
     if is_at_least(subtract(-1, value), 0, bounds):
         value = add(value, length)
-    inside = value, subtract(subtract(length, 1), value)
-    if not all(is_at_least(each, 0, bounds) for each in inside):
-        return None
+    if not _is_inside(value, length, bounds):
+        if not _is_inside(add(value, length), add(length, length), bounds):
+            return None
+        value = remainder(value, length)  # some are counted from the end
 
     def element(index: tuple[Index, ...]) -> Expression:
         by = dict(zip(places, index, strict=True))
@@ -210,6 +212,14 @@ def _steady(tracer: Tracer, item: Tensor, length: Length) -> Tensor | None:
         return substitute(whole_expression(value), by)
 
     return Tensor(item.shape, INT64, element)
+
+
+def _is_inside(value: Whole, length: Length, bounds: Bounds) -> bool:
+    """Whether an index surely is one of a dimension."""
+    if isinstance(value, sympy.Mod) and same(value.args[1], length):
+        return True
+    ends = value, subtract(subtract(length, 1), value)
+    return all(is_at_least(each, 0, bounds) for each in ends)
 
 
 def _dimensions(item: object) -> int:

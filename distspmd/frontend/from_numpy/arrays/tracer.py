@@ -35,6 +35,7 @@ from distspmd.frontend.from_numpy.arrays.elements import (
     is_empty,
     is_one,
     known_elements,
+    known_formula,
     known_whole,
     may_meet,
     substitute,
@@ -157,6 +158,12 @@ class Tracer(Transcript):
             self.known.tables[container] = values.copy()
         self.known.counted.append(container)
 
+    def _follows(self, container: Container, formula: tuple[tuple[Any, ...], Whole]) -> None:
+        """Take numbers that a container gets as what follows from their places; as tables are."""
+        if len(self.known.counted) not in self.known.changing:
+            self.known.formulas[container] = formula
+        self.known.counted.append(container)
+
     def stack(self, values: Sequence[Any]) -> Tensor:
         """A list as an array, as ``np.array`` makes it."""
         if not any(has_data(v) for v in values):
@@ -195,6 +202,8 @@ class Tracer(Transcript):
         self.write(view, tensor, is_new=True)
         if (known := known_elements(self, tensor)) is not None:
             self._know(view.container, known)
+        elif (formula := known_formula(self, tensor)) is not None:
+            self._follows(view.container, formula)
         view.weak, view.is_array, view.is_mixed = tensor.weak, tensor.is_array, tensor.is_mixed
         view.run_type = tensor.run_type and self.stored(tensor.run_type, "type")
         if most is not None:

@@ -342,11 +342,13 @@ class Transcript:
         self.program.last = self.line or self.program.last
         statement.line = self.program.last
         self.program.block.statements.append(statement)
-        for container in statement.writes() if self.known.tables else ():
-            if container in self.known.tables and not isinstance(statement, Table):
+        known = {**self.known.tables, **self.known.formulas}
+        for container in statement.writes() if known else ():
+            if container in known and not isinstance(statement, Table):
                 if container in self.known.relied_on:
                     raise TableChanges(self.known.counted.index(container))
-                del self.known.tables[container]
+                self.known.tables.pop(container, None)
+                self.known.formulas.pop(container, None)
 
     @contextmanager
     def binding(self) -> Iterator[None]:

@@ -12,14 +12,11 @@ import numpy as np
 import sympy
 
 from distspmd.expressions.ir import (
-    Constant,
     Expression,
-    IndexValue,
     Load,
-    Operation,
     replace_leaves,
 )
-from distspmd.frontend.from_numpy.arrays.elements import known_whole, substitute
+from distspmd.frontend.from_numpy.arrays.elements import by_formula, substitute, whole_operations
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.values import INT64, whole_expression
 from distspmd.frontend.tensor_ir.statements import Index, Kernel, Parameter, Statement, Store
@@ -36,8 +33,6 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
 _MOST = 64
 """Statements that are looked back, at most."""
 
-_TOGETHER = {"add": add, "subtract": subtract, "multiply": multiply}
-
 
 def whole_of(tracer: Tracer, expression: Expression, bounds: Bounds) -> Whole | None:
     """The whole number of symbols that an expression is, also by what was written before.
@@ -50,7 +45,7 @@ def whole_of(tracer: Tracer, expression: Expression, bounds: Bounds) -> Whole | 
     Returns:
         None where data decide it, or something outside of the block.
     """
-    return _whole(_resolved(tracer, expression, tracer.program.block.statements[-_MOST:], bounds))
+    return whole_operations(_resolved(tracer, expression, tracer.program.block.statements[-_MOST:], bounds))
 
 
 def line_of(numbers: object) -> tuple[int, int] | None:
@@ -75,20 +70,6 @@ def _in_line(tracer: Tracer, load: Load) -> Expression | None:
     return whole_expression(add(first, multiply(step, load.index[0])))
 
 
-def _whole(expression: Expression) -> Whole | None:
-    if isinstance(expression, IndexValue | Constant):
-        return known_whole(expression)
-    if not isinstance(expression, Operation) or expression.dtype != INT64:
-        return None
-    parts = [_whole(part) for part in expression.arguments]
-    if any(part is None for part in parts):
-        return None
-    if expression.name == "cast":
-        return parts[0] if expression.arguments[0].dtype.kind in "iu" else None
-    combine = _TOGETHER.get(expression.name)
-    return combine(*parts) if combine else None
-
-
 def _resolved(
     tracer: Tracer, expression: Expression, before: Sequence[Statement], bounds: Bounds
 ) -> Expression:
@@ -99,7 +80,8 @@ def _resolved(
             return leaf
         if not all(isinstance(i, int | sympy.Basic) for i in leaf.index):
             return leaf
-        return _in_line(tracer, leaf) or _written(tracer, leaf, before, bounds)
+        known = _in_line(tracer, leaf) or by_formula(tracer, leaf)
+        return known or _written(tracer, leaf, before, bounds)
 
     return replace_leaves(expression, resolved)
 

@@ -18,7 +18,7 @@ from distspmd.frontend.from_numpy.arrays.shapes import (
     reshape,
     size_of,
 )
-from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, make_view
+from distspmd.frontend.from_numpy.arrays.values import INT64, Tensor, View, make_view
 from distspmd.frontend.from_numpy.arrays.values import axis as axis_symbol
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.numpy.orders import atleast_1d, atleast_2d
@@ -197,37 +197,22 @@ def _roll(run: Context, value: object, shift: object, axis: object = None) -> An
     return tensor
 
 
-def _rolled(run: Context, tensor: Tensor, by: object, d: int) -> Tensor:
+def _rolled(run: Context, tensor: Tensor, by: Any, d: int) -> Tensor:
     tracer = run.tracer
     length = tensor.shape[d]
     if isinstance(by, int) and isinstance(length, int):
         by = by % length if length else 0
         if by == 0:
             return Tensor(tensor.shape, tensor.dtype, tensor.element)
-    elif isinstance(by, int):
-        by = by if by > 0 else add(length, by)
-    else:
-        return _rolled_by_places(run, tensor, by, d)
-    lead = (slice(None),) * d
-    tensor = tracer.settled(tensor)
-    cut = subtract(length, by)
-    end = indexing.read(tracer, tensor, (*lead, slice(cut, None)))
-    begin = indexing.read(tracer, tensor, (*lead, slice(None, cut)))
-    known: Tensor = concatenate(run, [end, begin], d)
-    return known
-
-
-def _rolled_by_places(run: Context, tensor: Tensor, by: object, d: int) -> Tensor:
-    """An array rolled by a number that is not known before the run, or that a loop changes."""
-    tracer = run.tracer
     settled = tracer.settled(tensor)
-    length = settled.shape[d]
 
     def element(index: tuple[Any, ...]) -> Any:
         place = remainder(subtract(index[d], by), length)
         return settled.element((*index[:d], place, *index[d + 1 :]))
 
-    found: Tensor = tracer.stored_anew(Tensor(settled.shape, settled.dtype, element))
+    name = f"roll_{tensor.container.name}" if isinstance(tensor, View) else "rolled"
+    rolled = Tensor(settled.shape, settled.dtype, element)
+    found: Tensor = tracer.stored_anew(rolled, tracer.target or name)
     return found
 
 
