@@ -135,10 +135,12 @@ def _length(space: IterationSpace) -> int:
 
 
 def _touched(space: IterationSpace) -> Iterator[Container]:
-    entry, sdfg = space.node, id(space.state.sdfg)
-    for edge in (*space.state.in_edges(entry), *space.state.out_edges(space.state.exit_node(entry))):
+    assert isinstance(space.node, nodes.MapEntry)
+    leave = space.state.exit_node(space.node)
+    assert leave is not None
+    for edge in (*space.state.in_edges(space.node), *space.state.out_edges(leave)):
         if edge.data.data is not None:
-            yield sdfg, edge.data.data
+            yield id(space.state.sdfg), edge.data.data
 
 
 def _pieces(space: IterationSpace, access: Access) -> Iterator[Piece]:
@@ -155,17 +157,18 @@ def _pieces(space: IterationSpace, access: Access) -> Iterator[Piece]:
             continue
         (symbol,) = dimension.first.free_symbols
         extent, shift = ranges[names[0]], sympy.expand(dimension.first - symbol)
-        if shift.is_Integer and extent.begin.is_Integer and extent.end.is_Integer:
-            if extent.step == 1 and extent.begin < extent.end:
-                begin, end = (int(end + shift) for end in (extent.begin, extent.end))
-                yield Piece(space, d, names[0], int(shift), begin, end)
+        are_numbers = all(end.is_Integer for end in (shift, extent.begin, extent.end))
+        if are_numbers and extent.step == 1 and extent.begin < extent.end:
+            begin, end = (int(end + shift) for end in (extent.begin, extent.end))
+            yield Piece(space, d, names[0], int(shift), begin, end)
 
 
 def _are_apart(pieces: Sequence[Piece]) -> bool:
     """Whether pieces of one dimension lie beside each other, and may be cut by the same blocks.
 
-    Of those beside each other, all but one are rims, or all are copies: one that computes more than
-    the others would leave the ranks waiting that hold none of it.
+    Of those beside each other, all but one are rims, or all copy parts of one container, as where
+    it is shifted around its end. One that computes more than the others would leave the ranks
+    waiting that hold none of it, and what is joined of several containers lies as these do.
     """
     ends = {(piece.begin, piece.end) for piece in pieces}
     if not any(itertools.starmap(_lie_beside, itertools.combinations(ends, 2))):
@@ -173,12 +176,18 @@ def _are_apart(pieces: Sequence[Piece]) -> bool:
     most = max(end for _, end in ends) - min(begin for begin, _ in ends)
     large = [piece for piece in pieces if piece.length * _RIM > most]
     beside = itertools.combinations({(piece.begin, piece.end) for piece in large}, 2)
-    return not any(itertools.starmap(_lie_beside, beside)) or all(map(_is_copy, large))
+    return not any(itertools.starmap(_lie_beside, beside)) or _is_one_copied(large)
 
 
 def _lie_beside(a: tuple[int, int], b: tuple[int, int]) -> bool:
     return a[1] <= b[0] or b[1] <= a[0]
 
 
-def _is_copy(piece: Piece) -> bool:
-    return work_of(piece.space).operations <= 1.0
+def _is_one_copied(pieces: Sequence[Piece]) -> bool:
+    sources = {
+        edge.data.data
+        for piece in pieces
+        for edge in piece.space.state.in_edges(piece.space.node)
+        if edge.data.data is not None
+    }
+    return len(sources) == 1 and all(work_of(p.space).operations <= 1.0 for p in pieces)

@@ -32,8 +32,8 @@ def ends_of_tiles(
     else:
         first, end = extent.frame
         low, high = first + index * tile, np.minimum(first + (index + 1) * tile, end)
-        low = np.where(index == 0, begin, low)
-        high = np.where((high == end) & (low < end), int(extent.end), high)
+        is_last = (high == end) & (low < end)
+        low, high = np.where(index == 0, begin, low), np.where(is_last, int(extent.end), high)
         low = np.clip(-(-(low - begin) // step), 0, iterations)
         high = np.maximum(low, np.clip(-(-(high - begin) // step), 0, iterations))
     return begin + step * low, begin + step * (high - 1), high > low

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 
@@ -15,14 +16,17 @@ from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.loop_orders import order_of
 from distspmd.analysis.loop_runs import busiest, sweeps
 from distspmd.analysis.rank_boxes import names_in
-from distspmd.analysis.uses import Read
+from distspmd.analysis.uses import Read, Use
+from distspmd.layouts import relations
 from distspmd.passes.compilation import Compilation
-from distspmd.placement.homes import Home, moves
+from distspmd.placement.homes import EVEN, Home, moves
 from distspmd.plans.tile_work import TileWork
 from distspmd.schedule import ANY, OnMesh, axes_of, is_pattern
 
 _WEIGHTY = 0.05
 """The part of the work from which on a loop that stays in order is told of."""
+_LITTLE = 1 << 16
+"""Bytes that a rank may hold more than others in any case."""
 _PANELS = 2
 """Times that each rank may get all of a container in a sweep of a loop: there, and back."""
 
@@ -39,6 +43,8 @@ def remarks(compilation: Compilation, work: Mapping[str, TileWork]) -> list[str]
         *_whole_spaces(compilation, work),
         *_serial_loops(compilation, work),
         *_moved_in_loops(compilation),
+        *_uneven_homes(compilation),
+        *_uneven_in_total(compilation),
     ]
 
 
@@ -165,6 +171,64 @@ def _sentence(
         "Split the spaces of these loops along what they do not run over, and all alike; "
         f"lower(..., ranks={compilation.ranks}) searches.{instead}"
     )
+
+
+def _uneven_homes(compilation: Compilation) -> list[str]:
+    """Containers of which one rank holds much more than others, and the use because of which."""
+    found = []
+    for name, home in compilation.homes.items():
+        held = home.layout.volumes * compilation.dtypes[name].itemsize
+        if (much := _much(held)) is None:
+            continue
+        rank, times = much
+        use = min(home.uses, key=lambda use: _volume_without(use, home, rank))
+        found.append(
+            f"{use.space.where}: rank {rank} holds {held[rank]:,} bytes of {name!r}, {times:.1f} "
+            f"times as much as the ranks that hold any on the average, because of the space "
+            f"{use.space.name!r}. Copy what it touches into an array of its own, or give {name!r} "
+            "a home in the schedule."
+        )
+    return found
+
+
+def _uneven_in_total(compilation: Compilation) -> list[str]:
+    """The rank that holds much more of all containers together than the others."""
+    ranks = max((home.layout.ranks for home in compilation.homes.values()), default=1)
+    held = np.zeros(ranks, np.int64)
+    most: tuple[int, str] = 0, ""
+    each = {}
+    for name, home in compilation.homes.items():
+        own = each[name] = np.zeros(ranks, np.int64)
+        own[: home.layout.ranks] = home.layout.volumes * compilation.dtypes[name].itemsize
+        held += own
+    if (much := _much(held)) is None or any(_much(own) for own in each.values()):
+        return []
+    rank, times = much
+    most = max((int(own[rank]), name) for name, own in each.items())
+    where = compilation.homes[most[1]].uses[0].space.where
+    return [
+        f"{where}: rank {rank} holds {held[rank]:,} bytes in all, {times:.1f} times as much as the "
+        f"ranks that hold any on the average; most of it is {most[1]!r} ({most[0]:,} bytes)."
+    ]
+
+
+def _much(held: NDArray[np.int64]) -> tuple[int, float] | None:
+    """The rank that holds much more than the average, and how many times as much; else None."""
+    if not held.any():
+        return None
+    mean, rank = float(held[held > 0].mean()), int(held.argmax())
+    is_much = held[rank] > EVEN * mean and held[rank] - mean > _LITTLE
+    return (rank, float(held[rank] / mean)) if is_much else None
+
+
+def _volume_without(use: Use, home: Home, rank: int) -> int:
+    """What a rank would have to hold without a use."""
+    others = [other.tiles for other in home.uses if other is not use]
+    boxes = [own.bounds[rank] for own in others if rank < own.ranks]
+    within = [
+        box[None] for box in boxes if (relations.common(box, home.layout.bounds[rank]) == box).all()
+    ]
+    return int(relations.volumes(functools.reduce(relations.hull, within))[0]) if within else 0
 
 
 def _one_part(space: IterationSpace) -> NDArray[np.int64]:

@@ -166,6 +166,8 @@ def choose(
     partial = None if distributed else operand_layout(uses)
     if given is None:
         possible = list(_candidates(uses, caller, distributed))
+        if not any(relations.is_even(layout.bounds, EVEN) for layout in possible):
+            possible.append(_blocks(uses))
     else:
         possible = [_checked(given, data, uses, distributed)]
     pieces = [] if given else [*_scattered(uses, distributed, possible)]
@@ -325,6 +327,14 @@ def most_used(weights: Mapping[_L, float]) -> list[_L]:
     heaviest = sorted(weights, key=lambda layout: -weights[layout])[:MOST_USED]
     kept = {*heaviest}
     return [layout for layout in weights if layout in kept]
+
+
+def _blocks(uses: Sequence[Use]) -> Layout:
+    """Blocks along the longest dimension, on all ranks that any use is on."""
+    layout = max((use.layout for use in uses), key=lambda layout: layout.ranks)
+    whole = np.array([intervals.whole(layout.extents)] * layout.ranks, np.int64)
+    everywhere = whole.reshape(layout.ranks, -1, 2)
+    return relations.shared_out(Layout.of_bounds(layout.mesh, layout.extents, everywhere))
 
 
 def _scattered(uses: Sequence[Use], whole: bool, others: Sequence[Layout]) -> Iterator[Layout]:

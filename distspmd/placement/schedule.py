@@ -152,9 +152,7 @@ def _grid(space: IterationSpace, asked: Any, spaces: IterationSpaces) -> Grid:
     return Grid.of_parts(space.parameters, _parts(space, asked))
 
 
-def _of_place(
-    space: IterationSpace, asked: OnMesh, spaces: IterationSpaces
-) -> tuple[str, ...]:
+def _of_place(space: IterationSpace, asked: OnMesh, spaces: IterationSpaces) -> tuple[str, ...]:
     """Parameters of the place that a space writes, as a record of a lowering names them."""
     if not asked.split or not isinstance(asked.split, Mapping) or space.expansion is not None:
         return ()

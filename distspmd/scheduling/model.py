@@ -133,9 +133,7 @@ class Model:
         program = self.program
         self._columns = Columns(self.mesh.size)
         scores = Scores(program.machine, program.works, program.itemsizes)
-        found, self._pieces_of = candidates_of(
-            program.footprints, self.mesh, scores, self.fixed
-        )
+        found, self._pieces_of = candidates_of(program.footprints, self.mesh, scores, self.fixed)
         uses: dict[str, list[UseArrays]] = {}
         rims = dict(self._rims())
         for name, candidates in found.items():

@@ -105,22 +105,23 @@ class _Offers:
             whole: Splits = ((),) * len(space.ranges)
             if name in fixed:
                 self.found[name] = [fixed[name]]
-            elif is_control_value(space.node):
-                self.found[name] = [whole]
-            elif runs_once(space.node):
-                self.found[name] = [None]
+            elif is_control_value(space.node) or runs_once(space.node):
+                self.found[name] = [None if runs_once(space.node) else whole]
             elif name in follow:
                 self.found[name] = [whole, None]
             else:
                 self._open.append(name)
                 own = self._own(footprint, tuple(dimensions.order_of(space)))
                 self.found[name] = [*dict.fromkeys([*own, whole, None])]
-        if mesh.size > 1:
-            for _ in range(ROUNDS):
-                self._exchange()
+        for _ in range(ROUNDS if mesh.size > 1 else 0):
+            self._exchange()
+        self._tie()
+
+    def _tie(self) -> None:
+        """Let spaces that write pieces of one container have the candidates of the longest one."""
         for group in self.tied:
-            own = [c for c in self.found[group[0]] if all(self._can(name, c) for name in group)]
-            self.found |= {name: list(own) for name in group}
+            both = [c for c in self.found[group[0]] if all(self._can(name, c) for name in group)]
+            self.found |= {name: list(both) for name in group}
 
     def _can(self, name: str, candidate: Candidate) -> bool:
         footprint = self.footprints[name]

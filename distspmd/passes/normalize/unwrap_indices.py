@@ -3,9 +3,10 @@
 before -> after:  ``map i in 0:n: y[i] = x[(i + 1) % n]``  ->  ``map i in 0:n-1: y[i] = x[i + 1]``,
 ``map i in n-1:n: y[i] = x[i + 1 - n]``.
 
-A quotient ``(a i + b) // c`` is one number on each part of the range of ``i``, and a remainder is an
-affine index there. Where these parts are few, each becomes a map of its own: which elements it
-reads is then known, its loop has no division, and a periodic boundary is an exchange of halos.
+A quotient ``(a i + b) // c`` is one number on each part of the range of ``i``, and a remainder is
+affine there. Where the range is no longer than ``c`` these parts are two, and each becomes a map of
+its own: which elements it reads is then known, its loop has no division, and a periodic boundary is
+an exchange of halos.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import sympy
 from dace import SDFG, Memlet, SDFGState, subsets
@@ -23,10 +25,10 @@ from distspmd.analysis.whole_program import unchanged_control_flow
 from distspmd.dace_compat.exact_ranges import exact
 from distspmd.passes.fuse_maps import fuse_with_a_reader
 
-_MOST_PARTS = 4
-"""Of a range, for one index: with a shift it goes around once or twice."""
-_MOST_MAPS = 9
-"""Maps that one may become: three parts along each of two dimensions."""
+_MOST_MAPS = 64
+"""Maps that one may become; beyond, the indices stay as they are along some dimensions."""
+_MOST_TOGETHER = 9
+"""The same of one that takes in another: three parts along each of two dimensions."""
 _QUOTIENTS = ("int_floor", "__int_floor")
 _REMAINDERS = ("CMod", "Mod")
 """Of which the first has the sign of the dividend."""
@@ -49,14 +51,15 @@ def unwrap_indices(sdfg: SDFG) -> None:
 def _fuse(sdfg: SDFG, state: SDFGState, entry: nodes.MapEntry) -> None:
     """Let a map take in a reader of what it writes, if that leaves few maps: so no array is shifted
     in memory before it is read."""
-    own = _cuts(state, entry)
+    own, leave = _cuts(state, entry), state.exit_node(entry)
+    assert leave is not None
     readers = []
-    for array in state.successors(state.exit_node(entry)):
+    for array in state.successors(leave):
         for reader in state.successors(array):
             if isinstance(reader, nodes.MapEntry) and reader.map.range == entry.map.range:
                 theirs = _cuts(state, reader)
                 both = [own.get(d, set()) | theirs.get(d, set()) for d in {*own, *theirs}]
-                if math.prod(len(cuts) + 1 for cuts in both) <= _MOST_MAPS:
+                if math.prod(len(cuts) + 1 for cuts in both) <= _MOST_TOGETHER:
                     readers.append(reader)
     fuse_with_a_reader(sdfg, state, entry, readers)
 
@@ -82,16 +85,17 @@ def _cuts(state: SDFGState, entry: nodes.MapEntry) -> dict[int, set[int]]:
 
 
 def _cuts_of(division: tuple[sympy.Expr, int], name: str, first: int, last: int) -> Iterator[int]:
-    """Values from which on a quotient is another number than before."""
+    """The value from which on a quotient is another number than before, if it is only one.
+
+    Where there are more, indices do not go around an end: they are those of other dimensions.
+    """
     over, under = division
-    if (line := _line(over, name)) is None or first >= last:
+    if (line := _line(over, name)) is None or abs(line[0]) * (last - first) >= under:
         return
     factor, constant = line
     low, high = sorted((factor * at + constant) // under for at in (first, last))
-    if high - low >= _MOST_PARTS:
-        return
-    for number in range(low + 1, high + 1):
-        at = number * under - constant
+    if low < high:
+        at = high * under - constant
         yield -(-at // factor) if factor > 0 else at // factor + 1
 
 
@@ -106,8 +110,8 @@ def _unwrap(state: SDFGState, entry: nodes.MapEntry, cuts: Mapping[int, set[int]
             begins = [first, *sorted(own)]
             ends = [*(at - 1 for at in begins[1:]), last]
             twins = [part, *(_copied(state, part) for _ in own)]
-            for twin, *extent in zip(twins, begins, ends, strict=True):
-                _narrow(state, twin, d, tuple(extent))
+            for twin, extent in zip(twins, zip(begins, ends, strict=True), strict=True):
+                _narrow(state, twin, d, extent)
             parts += twins[1:]
 
 
@@ -149,7 +153,8 @@ def _line(over: sympy.Expr, name: str) -> tuple[int, int] | None:
 def _copied(state: SDFGState, entry: nodes.MapEntry) -> nodes.MapEntry:
     """The entry of a copy of a map, between the same nodes."""
     scope, leave = state.scope_subgraph(entry), state.exit_node(entry)
-    twins: dict[nodes.Node, nodes.Node] = {}
+    assert leave is not None
+    twins: dict[nodes.Node, Any] = {}
     memo: dict[int, object] = {id(state.sdfg): state.sdfg, id(state): state}
     for node in scope.nodes():
         twins[node] = copy.deepcopy(node, memo)
@@ -157,11 +162,8 @@ def _copied(state: SDFGState, entry: nodes.MapEntry) -> nodes.MapEntry:
     twins[leave].map = twins[entry].map
     for edge in (*scope.edges(), *state.in_edges(entry), *state.out_edges(leave)):
         ends = twins.get(edge.src, edge.src), twins.get(edge.dst, edge.dst)
-        state.add_edge(
-            ends[0], edge.src_conn, ends[1], edge.dst_conn, copy.deepcopy(edge.data)
-        )
-    found = twins[entry]
-    assert isinstance(found, nodes.MapEntry)
+        state.add_edge(ends[0], edge.src_conn, ends[1], edge.dst_conn, copy.deepcopy(edge.data))
+    found: nodes.MapEntry = twins[entry]
     return found
 
 

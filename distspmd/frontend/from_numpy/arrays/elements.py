@@ -133,7 +133,8 @@ def by_formula(tracer: Transcript, leaf: Expression) -> Expression | None:
         return None
     tracer.known.relied_on.add(leaf.array)
     places, value = tracer.known.formulas[leaf.array]
-    return whole_expression(sympy.sympify(value).xreplace(dict(zip(places, leaf.index))))
+    by = dict(zip(places, leaf.index, strict=True))
+    return whole_expression(sympy.sympify(value).xreplace(by))
 
 
 def whole_operations(expression: Expression) -> Whole | None:

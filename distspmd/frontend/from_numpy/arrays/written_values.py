@@ -18,7 +18,7 @@ from distspmd.expressions.ir import (
 )
 from distspmd.frontend.from_numpy.arrays.elements import by_formula, substitute, whole_operations
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
-from distspmd.frontend.from_numpy.arrays.values import INT64, whole_expression
+from distspmd.frontend.from_numpy.arrays.values import whole_expression
 from distspmd.frontend.tensor_ir.statements import Index, Kernel, Parameter, Statement, Store
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Bounds,
@@ -26,6 +26,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     add,
     is_at_least,
     multiply,
+    remainder,
     subtract,
     symbol,
 )
@@ -45,7 +46,9 @@ def whole_of(tracer: Tracer, expression: Expression, bounds: Bounds) -> Whole | 
     Returns:
         None where data decide it, or something outside of the block.
     """
-    return whole_operations(_resolved(tracer, expression, tracer.program.block.statements[-_MOST:], bounds))
+    return whole_operations(
+        _resolved(tracer, expression, tracer.program.block.statements[-_MOST:], bounds)
+    )
 
 
 def line_of(numbers: object) -> tuple[int, int] | None:
@@ -63,11 +66,30 @@ def _in_line(tracer: Tracer, load: Load) -> Expression | None:
     """What an element of a table is that has numbers in equal steps."""
     values = tracer.known.tables.get(load.array)
     line = None if values is None else line_of(values)
+    length = None
+    if line is None and values is not None and (around := line_around(values)):
+        line, length = around
     if line is None:
         return None
     tracer.known.relied_on.add(load.array)
     first, step = line
-    return whole_expression(add(first, multiply(step, load.index[0])))
+    found = add(first, multiply(step, load.index[0]))
+    return whole_expression(found if length is None else remainder(found, length))
+
+
+def line_around(numbers: object) -> tuple[tuple[int, int], int] | None:
+    """First, step and length of a line that goes around once, ``[2, 3, 0, 1]``; None of others."""
+    found = np.asarray(numbers)
+    if found.ndim != 1 or len(found) < 2 or found.dtype.kind not in "iu":
+        return None
+    steps = np.diff(found.astype(np.int64))
+    (jumps,) = np.nonzero(steps != np.median(steps)) if len(steps) > 2 else (np.arange(1),)
+    if len(jumps) != 1:
+        return None
+    step = int(steps[jumps[0] - 1])  # any other one
+    first, length = int(found[0]), abs(int(steps[jumps[0]]) - step)
+    around = length > 0 and np.array_equal(found, (first + step * np.arange(len(found))) % length)
+    return ((first, step), length) if around else None
 
 
 def _resolved(
