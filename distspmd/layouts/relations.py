@@ -67,13 +67,6 @@ def near_hull(boxes: Iterable[Numbers]) -> Numbers:
     return found
 
 
-def is_even(bounds: Numbers, limit: float) -> bool:
-    """Whether no box has more than so many times the elements of the average, empty ones aside."""
-    held = volumes(bounds)
-    held = held[held > 0]
-    return not len(held) or bool(held.max() <= limit * held.mean())
-
-
 def kept(source: Layout, target: Layout) -> Numbers:
     """Elements that each rank has in both layouts."""
     ranks = min(source.ranks, target.ranks)

@@ -19,14 +19,12 @@ from distspmd.analysis.rank_boxes import names_in
 from distspmd.analysis.uses import Read, Use
 from distspmd.layouts import relations
 from distspmd.passes.compilation import Compilation
-from distspmd.placement.homes import EVEN, Home, moves
+from distspmd.placement.homes import Home, holds_much, moves
 from distspmd.plans.tile_work import TileWork
 from distspmd.schedule import ANY, OnMesh, axes_of, is_pattern
 
 _WEIGHTY = 0.05
 """The part of the work from which on a loop that stays in order is told of."""
-_LITTLE = 1 << 16
-"""Bytes that a rank may hold more than others in any case."""
 _PANELS = 2
 """Times that each rank may get all of a container in a sweep of a loop: there, and back."""
 
@@ -178,7 +176,7 @@ def _uneven_homes(compilation: Compilation) -> list[str]:
     found = []
     for name, home in compilation.homes.items():
         held = home.layout.volumes * compilation.dtypes[name].itemsize
-        if (much := _much(held)) is None:
+        if (much := holds_much(held)) is None:
             continue
         rank, times = much
         use = min(home.uses, key=lambda use: _volume_without(use, home, rank))
@@ -201,7 +199,7 @@ def _uneven_in_total(compilation: Compilation) -> list[str]:
         own = each[name] = np.zeros(ranks, np.int64)
         own[: home.layout.ranks] = home.layout.volumes * compilation.dtypes[name].itemsize
         held += own
-    if (much := _much(held)) is None or any(_much(own) for own in each.values()):
+    if (much := holds_much(held)) is None or any(holds_much(own) for own in each.values()):
         return []
     rank, times = much
     most = max((int(own[rank]), name) for name, own in each.items())
@@ -210,15 +208,6 @@ def _uneven_in_total(compilation: Compilation) -> list[str]:
         f"{where}: rank {rank} holds {held[rank]:,} bytes in all, {times:.1f} times as much as the "
         f"ranks that hold any on the average; most of it is {most[1]!r} ({most[0]:,} bytes)."
     ]
-
-
-def _much(held: NDArray[np.int64]) -> tuple[int, float] | None:
-    """The rank that holds much more than the average, and how many times as much; else None."""
-    if not held.any():
-        return None
-    mean, rank = float(held[held > 0].mean()), int(held.argmax())
-    is_much = held[rank] > EVEN * mean and held[rank] - mean > _LITTLE
-    return (rank, float(held[rank] / mean)) if is_much else None
 
 
 def _volume_without(use: Use, home: Home, rank: int) -> int:

@@ -166,7 +166,7 @@ def choose(
     partial = None if distributed else operand_layout(uses)
     if given is None:
         possible = list(_candidates(uses, caller, distributed))
-        if not any(relations.is_even(layout.bounds, EVEN) for layout in possible):
+        if all(holds_much(layout.volumes * dtype.itemsize) for layout in possible):
             possible.append(_blocks(uses))
     else:
         possible = [_checked(given, data, uses, distributed)]
@@ -195,8 +195,8 @@ def choose(
         )
         (apart if layout in pieces else weighed).append((_traffic(home, dtype), home))
     traffic, chosen = min(weighed, key=lambda pair: pair[0])  # of equals the first
-    if not relations.is_even(chosen.layout.bounds, EVEN):
-        even = [pair for pair in weighed if relations.is_even(pair[1].layout.bounds, EVEN)]
+    if holds_much(chosen.layout.volumes * dtype.itemsize):
+        even = [p for p in weighed if not holds_much(p[1].layout.volumes * dtype.itemsize)]
         cost, other = min(even, key=lambda pair: pair[0], default=(math.inf, chosen))
         if cost <= HEURISTICS.even_home * traffic:
             traffic, chosen = cost, other
@@ -228,8 +228,23 @@ def _received(home: Home, dtype: np.dtype[Any]) -> float:
     return sum(times * move.bound.nbytes for times, move in moves(home, dtype))
 
 
-EVEN = 1.5
-"""What the largest tile of a home may have of the average one before callers are told."""
+def holds_much(held: Numbers) -> tuple[int, float] | None:
+    """The rank that holds much more than the average, and how many times as much; else None.
+
+    Args:
+        held: bytes of each rank; those that hold nothing do not count.
+    """
+    if not held.any():
+        return None
+    mean, rank = float(held[held > 0].mean()), int(held.argmax())
+    is_much = held[rank] > _EVEN * mean and held[rank] - mean > _LITTLE
+    return (rank, float(held[rank] / mean)) if is_much else None
+
+
+_EVEN = 1.5
+"""Times the average that a rank may hold."""
+_LITTLE = 1 << 16
+"""Bytes that a rank may hold more than others in any case."""
 COPY = Machine().copy / Machine().beta
 """What a byte costs that is copied, against one that is received; the same on every machine, so
 that homes are."""

@@ -213,7 +213,7 @@ class Gathered:
         return sdfg
 
 
-def in_a_circle(x: f8[12]):
+def in_a_circle(x: dace.float64[12]):
     return np.roll(x, 1) + np.roll(x, -1)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lowering.on_paper import problems
@@ -130,7 +131,7 @@ def test_rolls_by_any_shift_are_planned_right(n, ranks, shifts):
 def test_tiles_by_a_frame_share_out_a_range(begin, length, step, frame, parts):
     end = begin + length
     around = frame[0], frame[0] + frame[1]
-    extent = ParameterRange(*map(int, (begin, end, step)), frame=around)
+    extent = ParameterRange(*map(sympy.Integer, (begin, end, step)), frame=around)
     tiling = Tiling.of([extent], Mesh(x=parts), [("x",)])
     tiles = [
         range(int(low), int(last) + 1, step) if high > low else range(0)
