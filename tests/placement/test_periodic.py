@@ -1,4 +1,4 @@
-"""Periodic, reflecting and padded boundaries: halos move, and no rank holds more than the others."""
+"""Periodic, reflecting and padded boundaries: halos move, and no rank holds more than others."""
 
 from __future__ import annotations
 
