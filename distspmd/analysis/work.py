@@ -124,6 +124,10 @@ def _scatter(space: IterationSpace) -> Work:
     return Work(Kind.LINE, 0.5, _PLACES * places, frozenset(picked))
 
 
+_BY_BYTES = 0.4
+"""The share of the time of comparisons in which numbers are sorted by their bytes."""
+
+
 def _sort(space: IterationSpace) -> Work:
     """An element of a line that is sorted in parts and merged, or chosen."""
     node: Any = space.node
@@ -131,7 +135,10 @@ def _sort(space: IterationSpace) -> Work:
         return Work(Kind.LINE, 2.0)
     (length,) = (_length((e.end - e.begin) / e.step) for e in space.ranges)
     kind = Kind.ORDER if node.with_places else Kind.SORT
-    return Work(kind, library_costs.sorted_elements(length) / max(1.0, length))
+    (given,) = (e.data.data for e in space.state.in_edges(node) if e.dst_conn == "_in")
+    dtype = np.dtype(space.state.sdfg.arrays[given].dtype.as_numpy_dtype())
+    share = _BY_BYTES if dtype.kind in "biuf" and dtype.itemsize <= 8 else 1.0
+    return Work(kind, share * library_costs.sorted_elements(length) / max(1.0, length))
 
 
 def _lapack(space: IterationSpace) -> Work:

@@ -14,7 +14,7 @@ from distspmd.plans.sample_sort import SampleSort
 from distspmd.runtime.engine.engine import Engine
 
 TYPES = ("float64", "float32", "int64", "uint8", "bool", "complex128")
-LENGTHS = (0, 1, 2, 3, 5, 17, 100, 1000, 4999)
+LENGTHS = (0, 1, 2, 3, 5, 17, 100, 1000, 19_999)
 
 
 def a_line(rng: Any, dtype: np.dtype[Any], length: int) -> Any:

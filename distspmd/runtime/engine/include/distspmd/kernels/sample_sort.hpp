@@ -9,7 +9,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -39,6 +43,64 @@ template <class T>
 struct InOrder {
   bool operator()(const T &a, const T &b) const { return before(a, b); }
 };
+
+/// A whole number by whose order numbers are in theirs; NaN is the greatest, and both zeros are the same.
+template <class T>
+inline auto key_of(const T &value) {
+  using Unsigned = std::conditional_t<sizeof(T) == 1, uint8_t,
+                                      std::conditional_t<sizeof(T) == 2, uint16_t,
+                                                         std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
+  constexpr Unsigned sign = Unsigned(Unsigned(1) << (8 * sizeof(T) - 1));
+  if constexpr (std::is_floating_point_v<T>) {
+    if (is_nan(value)) return Unsigned(-1);
+    const T own = value == 0 ? T(0) : value;
+    Unsigned bits;
+    std::memcpy(&bits, &own, sizeof(T));
+    return Unsigned(bits & sign ? ~bits : bits | sign);
+  } else if constexpr (std::is_signed_v<T>)
+    return Unsigned(Unsigned(value) ^ sign);
+  else
+    return Unsigned(value);
+}
+template <class T>
+inline auto key_of(const Placed<T> &element) {
+  return key_of(element.value);
+}
+
+template <class T>
+struct Number {
+  using type = T;
+};
+template <class T>
+struct Number<Placed<T>> {
+  using type = T;
+};
+
+/// Put elements in order, by the bytes of their keys where they are many numbers; equal ones stay in theirs.
+template <class T>
+inline void put_in_order(std::vector<T> &line) {
+  using Own = typename Number<T>::type;
+  if constexpr (std::is_arithmetic_v<Own> && sizeof(Own) <= 8) {
+    if (line.size() >= 4096) {
+      constexpr std::size_t bytes = sizeof(Own);
+      std::vector<std::array<std::size_t, 256>> places(bytes, std::array<std::size_t, 256>{});
+      for (const T &each : line) {
+        const auto key = key_of(each);
+        for (std::size_t b = 0; b < bytes; ++b) ++places[b][key >> (8 * b) & 255];
+      }
+      std::vector<T> other(line.size());
+      for (std::size_t b = 0; b < bytes; ++b) {
+        auto &place = places[b];
+        if (place[key_of(line[0]) >> (8 * b) & 255] == line.size()) continue;  // all have this byte
+        std::exclusive_scan(place.begin(), place.end(), place.begin(), std::size_t(0));
+        for (const T &each : line) other[place[key_of(each) >> (8 * b) & 255]++] = each;
+        line.swap(other);
+      }
+      return;
+    }
+  }
+  std::stable_sort(line.begin(), line.end(), InOrder<T>());
+}
 
 /// A line of which ranks have parts, as a rank takes part in what they do with it.
 class LineInParts {
@@ -241,7 +303,7 @@ inline void sort_parts(int64_t context, int64_t number, Part part, const T *in, 
   SampleSort<Kept<T>> sort(context, number, part);
   std::vector<Kept<T>> line(part.size());
   for (int64_t k = 0; k < part.size(); ++k) line[k] = in[k * step];
-  std::stable_sort(line.begin(), line.end(), InOrder<Kept<T>>());
+  put_in_order(line);
   if (!sort.is_whole()) line = sort.run(line);
   for (int64_t k = 0; k < part.size(); ++k) out[k * out_step] = line[k];
 }
@@ -254,7 +316,7 @@ inline void argsort_parts(int64_t context, int64_t number, Part part, const T *i
   SampleSort<Element> sort(context, number, part);
   std::vector<Element> line(part.size());
   for (int64_t k = 0; k < part.size(); ++k) line[k] = {in[k * step], part.begin + k};
-  std::stable_sort(line.begin(), line.end(), InOrder<Element>());
+  put_in_order(line);
   if (!sort.is_whole()) line = sort.run(line);
   for (int64_t k = 0; k < part.size(); ++k) out[k * out_step] = line[k].place;
 }
