@@ -11,7 +11,6 @@ measured, and that of NumPy.
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import subprocess
 import sys
@@ -370,17 +369,6 @@ def programs(rng: Any) -> dict[Callable[..., Any], Callable[[], Arguments]]:
     }
 
 
-def split_share(lowering: Any) -> float:
-    """The share of the work, in predicted seconds of one rank, that more than one rank does."""
-    parts = [math.prod(space.parts) for space in lowering.spaces]
-    weights = [
-        space.work.seconds(lowering.machine) * min(count, lowering.ranks)
-        for space, count in zip(lowering.spaces, parts, strict=True)
-    ]
-    split = sum(weight for weight, count in zip(weights, parts, strict=True) if count > 1)
-    return split / sum(weights) if split else 0.0
-
-
 def arguments_of(name: str) -> Arguments:
     """Arguments of a program, the same whoever asks."""
     return {f.__name__: make for f, make in programs(np.random.default_rng(0)).items()}[name]()
@@ -429,7 +417,7 @@ def measure(names: list[str]) -> None:
         if comm.size == 1:
             numpy = f", NumPy {best_of(function, name, 2) * 1e3:9.2f} ms"
         print(
-            f"{name:20} {comm.size} ranks: {split_share(lowering):4.0%} split, "
+            f"{name:20} {comm.size} ranks: {1 - lowering.whole:4.0%} split, "
             f"{moved:>12,} bytes in loops, least {least:>12,}, "
             f"predicted {predicted * 1e3:9.2f} ms, measured {seconds * 1e3:9.2f} ms{numpy}",
             flush=True,

@@ -385,7 +385,7 @@ class Lowering:
     def whole(self) -> float:
         """The part of the predicted work that no ranks share."""
         shares = self.shares
-        return sum(shares[s.name] for s in self.spaces if math.prod(s.parts) == 1)
+        return min(1.0, sum(shares[s.name] for s in self.spaces if math.prod(s.parts) == 1))
 
     @property
     def opening(self) -> str:

@@ -29,12 +29,13 @@ The programs of DaCe's npbench and polybench tests, written anew as NumPy progra
 definitions (`tests/kernels`), read by DaCe's parser, each with a grid over its largest maps, on
 {ranks} ranks, compared with plain NumPy. `python scripts/coverage.py` writes this page.
 
-*Arguments* are the bytes that all ranks receive when arrays come from rank 0 and results go back to
-it, *between ranks* those of all other communication, both in one run on {most} ranks; *through* are
-the solvers of all distributed memlets. {works} of {all} kernels work on all these numbers of ranks.
+*Of the work* is the part of the predicted work that ranks share, on {most} ranks. *Arguments* are
+the bytes that all ranks receive when arrays come from rank 0 and results go back to it, *between
+ranks* those of all other communication, both in one run on {most} ranks; *through* are the solvers
+of all distributed memlets. {works} of {all} kernels work on all these numbers of ranks.
 
-| kernel | split | result | arguments | between ranks | through |
-|---|---|---|---|---|---|
+| kernel | split | of the work | result | arguments | between ranks | through |
+|---|---|---|---|---|---|---|
 """
 
 
@@ -78,7 +79,9 @@ def row(kernel: Kernel, of_ranks: dict[int, dict[str, dict[str, Any]]]) -> str:
         result = f"{on}{first}"
     received = [f"{last[key]:,}" if key in last else "" for key in ("arguments", "between")]
     solvers = ", ".join(last.get("solvers", ()))
-    return f"| `{kernel.name}` | {kernel.words} | {result} | {' | '.join(received)} | {solvers} |\n"
+    share = f"{last['share']:.0%}" if "share" in last else ""
+    columns = f"`{kernel.name}`", kernel.words, share, result, *received, solvers
+    return f"| {' | '.join(columns)} |\n"
 
 
 def main() -> None:

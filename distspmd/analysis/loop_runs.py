@@ -5,7 +5,7 @@ Where there are too many iterations, evenly spaced ones stand for all: that is f
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,16 +43,26 @@ class Runs:
 
     @classmethod
     def of(cls, block: ControlFlowBlock, most: int = _SHOWN) -> Runs:
-        """All runs, or about so many of them, evenly spaced."""
+        """All runs, or about so many of them, evenly spaced in each of the loops."""
+        loops = list(reversed(list(loops_around(block))))
+        found = cls._shown(loops, [most] * len(loops))
+        if len(loops) > 1 and not (found.weights == 1).all():
+            return cls._shown(loops, [most ** ((n + 1) / len(loops)) for n in range(len(loops))])
+        return found
+
+    @classmethod
+    def _shown(cls, loops: Sequence[LoopRegion], most: Sequence[float]) -> Runs:
+        """Runs of loops within each other, of which so many are shown of each and those around."""
         values: dict[str, NDArray[np.int64]] = {}
         weights, is_known = np.ones(1), True
-        for loop in reversed(list(loops_around(block))):
+        for loop, shown in zip(loops, most, strict=True):
             found = _ends(loop, values)
             if found is None:
                 weights, is_known = weights * HEURISTICS.unknown_loop, False
                 continue
             begins, lengths, step = (np.broadcast_to(each, len(weights)) for each in found)
-            most_each = lengths if lengths.sum() <= most else max(1, most // len(weights))
+            each = max(1, int(shown // len(weights)))
+            most_each = lengths if lengths.sum() <= shown else each
             picked = np.minimum(lengths, most_each)
             within = np.arange(picked.sum()) - np.repeat(np.cumsum(picked) - picked, picked)
             begins, lengths, step, weights, often = (

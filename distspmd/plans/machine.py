@@ -118,7 +118,8 @@ class Machine:
         cache: bytes that a core's share of the caches holds.
         near: bytes that the nearest cache holds; what a loop reads across the rows of an array is
             brought there in lines, and again if the lines of a sweep are more. 0 where unknown.
-        launch: seconds to begin an iteration space.
+        launch: seconds to begin an iteration space; no more than its work takes, which one thread
+            does where it is that short.
         rates: of kinds of library calls, by :attr:`Kind.name`: seconds for an operation, and for a
             byte; those of :data:`RATES` where a kind is not among them.
         lone: part of the time for a byte that moves which it takes where one core alone moves any,
@@ -206,7 +207,8 @@ class Machine:
         moving = self.stream * ((nbytes + again) * self.cached + far * max(0.0, 1 - self.cached))
         operation, byte = self.rate(kind)
         coding = operations * operation + (nbytes * byte if byte else 0.0)
-        return self.launch + shared * np.maximum(coding, moving)
+        working_on_it = np.maximum(coding, moving)
+        return np.minimum(self.launch, working_on_it) + shared * working_on_it
 
     def rate(self, kind: Kind) -> Rate:
         """Seconds of a kind of code for an operation, and for a byte of its operands."""

@@ -107,7 +107,7 @@ def test_the_inner_loop_has_the_dependence_that_one_of_the_outer_ones_makes(nest
 
 @pytest.mark.parametrize(
     ("write", "read", "distance"),
-    [("i", "i - 1", 1), ("2*i", "2*i + 1", None), ("i", "i - 7", 7), ("i", "200 - i", 1)],
+    [("i", "i - 1", 1), ("2*i", "2*i + 1", None), ("i", "i - 7", 7), ("i", "200 - i", 2)],
 )
 def test_the_smallest_distance_is_told(write, read, distance):
     _, over_i, _ = program((0, 200, 1), ("0", "1"), [([write], [read])])

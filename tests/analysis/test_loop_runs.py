@@ -111,3 +111,23 @@ def test_a_sum_into_a_part_is_split_where_no_other_part_is_read() -> None:
     assert not is_read_as_written(space.state, written)
     with pytest.raises(distspmd.errors.UnsupportedProgram, match="a part of"):
         distspmd.lower(sdfg, {space.name: (1, 4)})
+
+
+def test_runs_that_stand_for_many_differ_in_the_variables_of_all_loops() -> None:
+    wavefront, triangle = of(2000)
+    for function, expected in ((wavefront, 1999**2), (triangle, 1999 * 2000 / 2)):
+        sdfg = numpy_program(function, np.ones((2000, 2000)), host="refuse")
+        runs = max((Runs.of(state) for state in sdfg.states()), key=lambda own: own.count)
+        assert runs.count == pytest.approx(expected, rel=0.01)
+        assert len(runs.weights) <= 2 << 10
+        for values in runs.values.values():
+            assert len(np.unique(values)) >= 16
+            assert values.max() - values.min() > 1000
+
+
+def test_an_element_in_two_loops_costs_its_own_bytes() -> None:
+    wavefront, _ = of(900)
+    lowering = lowered(wavefront, 900)
+    spaces = [space for space in lowering.spaces if space.work.times > 1000]
+    assert spaces
+    assert all(space.work.nbytes < 100 for space in spaces)

@@ -25,10 +25,12 @@ def run(ready: Prepared | None, comm: Any) -> dict[str, Any]:
         received = [(m, s.received_bytes) for m, s in program.statistics()]
         arguments = sum(n for m, n in received if m.from_caller or m.to_caller)
         between = sum(n for _, n in received) - arguments
+        share = 1 - program.lowering.whole
     return {
         "problem": "; ".join(filter(None, found)),
         "arguments": comm.allreduce(arguments),
         "between": comm.allreduce(between),
+        "share": share,
         "solvers": sorted({m.solution.plan.solver for m, _ in received}),
     }
 

@@ -228,3 +228,9 @@ assert known_of(MPI.COMM_WORLD).machine == {found}
 """,
         ranks=2,
     )
+
+
+def test_to_begin_a_space_takes_no_longer_than_its_work() -> None:
+    machine = Machine(operation=1e-9, stream=0, launch=2e-7)
+    assert machine.computing(3, 0, Kind.LOOP) == pytest.approx(6e-9)
+    assert machine.computing(1000, 0, Kind.LOOP) == pytest.approx(1.2e-6)
