@@ -100,6 +100,13 @@ def total(x, out):
     return s
 
 
+def weighted_by_places(x, out):
+    s = 0.0
+    for i in range(x.shape[0] - 5):
+        s += x[i + 5] * i
+    return s
+
+
 def counted(x, out):
     n = 0
     for i in range(x.shape[0]):
@@ -237,6 +244,7 @@ def long_circle(x, out):
 
 LONG = (long_prefix, long_recurrence, long_backwards, long_welford, long_mixture, long_circle)
 LINES = (doubled, over_time, chosen, clamped, odd_and_even, from_above, backwards, total, counted)
+LINES += (weighted_by_places,)
 LINES += (least_and_most, distances, prefix, recurrence, beside_a_recurrence, last_value, welford)
 ROWS = (row_sums, lengths_of_rows, row_by_row)
 GRIDS = (stencil, triangle, product_by_elements, seidel, wide)

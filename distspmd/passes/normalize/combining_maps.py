@@ -116,7 +116,7 @@ def _rewrite(found: _Combination) -> None:
         return  # a letter needs an operand that has its extent
     container = sdfg.arrays[leaving.data.data]
     dtype = np.dtype(container.dtype.type)
-    expression = _expression(found, [str(edge.dst_conn) for edge in before], assignments[0][1])
+    expression = _expression([str(edge.dst_conn) for edge in before], assignments[0][1])
     if dtype.kind not in "fiu" or expression is None:
         return
     node = Contraction(tasklet.label, f"{','.join(o[0] for o in operands if o)}->{result[0]}")
@@ -184,7 +184,7 @@ def _add_combined(
     leave_map(state, sdfg, leave, tasklet, "_out", element(target.data, there), target)
 
 
-def _expression(found: _Combination, connectors: Sequence[str], value: Expression) -> str | None:
+def _expression(connectors: Sequence[str], value: Expression) -> str | None:
     """What a contraction reduces, in its text form; empty for the product of its operands."""
     place = {name: f"_v{number}" for number, name in enumerate(connectors)}
     arguments = value.arguments if isinstance(value, Operation) else (value,)
@@ -198,19 +198,10 @@ def _expression(found: _Combination, connectors: Sequence[str], value: Expressio
     ):
         return ""
 
-    def leaf_of(leaf: Expression) -> Expression:
-        if isinstance(leaf, Argument):
-            return Argument(place[leaf.name], leaf.dtype)
-        if isinstance(leaf, IndexValue):
-            terms, constant = [], leaf.constant
-            for name, factor in leaf.terms:
-                letter, low, _ = found.letters[str(name)]
-                terms.append((letter, factor))
-                constant += factor * low
-            return IndexValue(tuple(terms), constant, leaf.dtype)
-        return leaf
+    if any(isinstance(part, IndexValue) for part in parts(value)):
+        return None  # letters count from where the windows begin, once these are aligned
 
-    indices = [p for p in parts(value) if isinstance(p, IndexValue)]
-    if any(str(name) not in found.letters for index in indices for name, _ in index.terms):
-        return None
+    def leaf_of(leaf: Expression) -> Expression:
+        return Argument(place[leaf.name], leaf.dtype) if isinstance(leaf, Argument) else leaf
+
     return str(replace_leaves(value, leaf_of))
