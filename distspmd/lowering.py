@@ -340,7 +340,7 @@ class Lowering:
     def ranks(self) -> int:
         """Ranks that the program needs at least."""
         held = (layout.ranks for layout in self.argument_layouts.values())
-        return max(1, *(space.mesh.size for space in self.spaces), *held)
+        return max([1, *(space.mesh.size for space in self.spaces), *held])
 
     @property
     def at_run_time(self) -> tuple[RowExchange | SampleSort, ...]:

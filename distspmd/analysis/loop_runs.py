@@ -61,7 +61,7 @@ class Runs:
                 weights, is_known = weights * HEURISTICS.unknown_loop, False
                 continue
             begins, lengths, step = (np.broadcast_to(each, len(weights)) for each in found)
-            each = max(1, int(shown // len(weights)))
+            each = max(1, int(shown // max(1, len(weights))))
             most_each = lengths if lengths.sum() <= shown else each
             picked = np.minimum(lengths, most_each)
             within = np.arange(picked.sum()) - np.repeat(np.cumsum(picked) - picked, picked)

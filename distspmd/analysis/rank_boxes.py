@@ -118,6 +118,9 @@ class OnRanks:
     def share(self, group: Sequence[Access]) -> float:
         """The part of its boxes that a run of the space touches, where loops choose, on average."""
         runs = Runs.of(self.space.state)
+        weights = runs.weights
+        if not weights.sum():
+            return 1.0
         values, now = dict(runs.values), dict(self.space.chosen)
         first, last = dict(values), dict(values)
         for name, extent in zip(self.space.parameters, self.space.ranges, strict=True):
@@ -127,9 +130,6 @@ class OnRanks:
                 first[name] = evaluate(extent.begin, values)
                 last[name] = evaluate(extent.end - 1, values)
         shares = sum(self._share(access, first, last) for access in group)
-        weights = runs.weights
-        if not weights.sum():
-            return 1.0
         return float((np.minimum(shares, 1.0) * weights).sum() / weights.sum())
 
     def _share(self, access: Access, *ends: Mapping[str, Numbers]) -> NDArray[np.float64]:

@@ -212,8 +212,11 @@ def _decides_extents(loop: LoopRegion) -> bool:
 
 
 def _as_nested(sdfg: SDFG, loop: LoopRegion, ends: Ends, own: list[str]) -> None:
-    """A map whose iterations run the body each."""
+    """A map whose iterations run the body each; nothing of a loop that leaves nothing behind."""
     reads, writes = _touched(loop)
+    if writes <= {*own}:
+        replace_loop(loop, [SDFGState(f"no_{loop.loop_variable}", sdfg)])
+        return
     conflicts = _only_combined(loop, writes)
     lines = [n.debuginfo for s in loop.states() for n in s.data_nodes() if source(s, n)]
     label = f"each_{loop.loop_variable}"

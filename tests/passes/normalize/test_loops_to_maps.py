@@ -1,12 +1,16 @@
 """Loops whose temporaries have extents that data decide become maps, if their order is free."""
 
+from typing import Any
+
 import dace
 import numpy as np
 import pytest
 from dace.sdfg import nodes
+from mpi4py import MPI
 
 import distspmd
 from distspmd.errors import UnsupportedProgram
+from distspmd.frontend import numpy_program
 from distspmd.passes.normalize.pipeline import normalize
 
 
@@ -63,3 +67,42 @@ def test_other_loops_stay():
 def test_a_loop_whose_iterations_depend_on_each_other_is_refused():
     with pytest.raises(UnsupportedProgram, match="symbolic sizes"):
         distspmd.lower(running_sums.to_sdfg(), {})
+
+
+def dead(x: Any, y: Any) -> None:
+    for i in range(41):
+        if x[i] > 0.5:
+            continue
+    y[0] = 1.0
+
+
+def nothing(x: Any) -> None:
+    for i in range(41):
+        _ = x[i] * 2
+
+
+def test_a_loop_that_leaves_nothing_behind_is_left_out() -> None:
+    program = numpy_program(dead, np.ones(41), np.ones(41), host="refuse")
+    (space,) = distspmd.iteration_spaces(program)
+    assert list(space.writes) == ["y"]
+
+
+def test_a_program_without_work_is_lowered() -> None:
+    lowering = distspmd.lower(numpy_program(nothing, np.ones(41), host="refuse"), {})
+    assert lowering.ranks == 1
+    assert "No work" in str(lowering)
+
+
+def test_a_loop_without_iterations_at_one_size_is_one_at_others() -> None:
+    n = dace.symbol("n")
+
+    def turned(x: dace.float64[n]) -> None:
+        for i in range(x.shape[0] // 2):
+            x[i], x[x.shape[0] - 1 - i] = x[x.shape[0] - 1 - i], x[i]
+
+    lowering = distspmd.lower(numpy_program(turned, host="refuse"), ranks=1)
+    with distspmd.compile(lowering, MPI.COMM_SELF) as compiled:
+        for length in (1, 2, 7):
+            x = np.arange(float(length))
+            compiled(x)
+            assert x.tolist() == [*reversed(range(length))]
