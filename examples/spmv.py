@@ -25,6 +25,7 @@ import numpy as np
 
 import distspmd
 from distspmd import launch
+from distspmd.plans import Machine
 from distspmd.runtime import launched_ranks
 
 if TYPE_CHECKING:  # the ranks that run a program need no DaCe
@@ -77,7 +78,8 @@ def main() -> None:
     comm = MPI.COMM_WORLD
     lowering, arguments = None, ()
     if comm.rank == 0:
-        lowering = distspmd.lower(iterated, ranks=comm.size)
+        # as on a cluster, where each rank has a core: of few cores, fewer ranks would be faster
+        lowering = distspmd.lower(iterated, ranks=comm.size, machine=Machine())
         print(lowering)
         row, col, val = matrix()
         x = np.random.default_rng(1).random(ROWS)

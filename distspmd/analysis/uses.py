@@ -5,7 +5,12 @@ A space *updates* a container where a nested SDFG both reads and writes it: it h
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from distspmd.analysis.accesses import Access, Edge
 from distspmd.analysis.inspectors import Inspection
@@ -93,6 +98,33 @@ class Read(_Use):
         What loops choose of a container that nobody writes is fetched once, for all iterations.
         """
         return self.inspection is not None and (written or bool(self.approximate))
+
+
+def asked_elements(
+    read: Read,
+    bounds: NDArray[np.int64],
+    iterations: NDArray[Any],
+    rewritten: Set[str],
+) -> NDArray[np.float64]:
+    """How many elements a rank asks for that data choose: one of each row that is read along.
+
+    It is the mean of all times: ranks ask once where what decides does not change.
+
+    Args:
+        read: a use; loops choose what is read where data do not, and nothing is asked for then.
+        bounds: boxes of its tiles, (..., dimensions, 2).
+        iterations: of the space in each of them.
+        rewritten: containers that are written more than once in a run.
+    """
+    sides = np.maximum(bounds[..., 1] - bounds[..., 0], 0)
+    if not read.approximate:
+        return np.zeros(sides.shape[:-1])
+    along = [d for d in range(sides.shape[-1]) if d not in read.approximate]
+    rows = sides[..., list(read.approximate)].prod(axis=-1)
+    found = np.minimum(rows, iterations / np.maximum(sides[..., along].prod(axis=-1), 1))
+    changes = read.inspection is None or not rewritten.isdisjoint(read.inspection.sources)
+    asked: NDArray[np.float64] = found / (1 if changes else max(1, read.times))
+    return asked
 
 
 @dataclass(frozen=True, eq=False)

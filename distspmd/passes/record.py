@@ -14,7 +14,7 @@ from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.loop_runs import busiest, times, times_exactly
 from distspmd.analysis.tiling import Tiling
-from distspmd.analysis.uses import Read, Write
+from distspmd.analysis.uses import Read, Write, asked_elements
 from distspmd.analysis.work import CHOSEN, LINE, swept_lines, work_of
 from distspmd.dace_compat.carried import carry
 from distspmd.layouts.intervals import Numbers
@@ -227,10 +227,13 @@ def _record_move(movement: Movement, solutions: Mapping[Redistribution, Solution
 def _record_fetch(movement: Movement, compilation: Compilation) -> PlannedMemlet:
     """The exchange of all that could be fetched; the run decides which elements of it are."""
     assert movement.inspection is not None
+    spaces = compilation.spaces
+    rewritten = {data for each in spaces if times(each.state) > 1 for data in each.writes}
     asked = [
-        np.minimum(use.tiles.volumes, tiled.tiling.iterations(space.ranges)).max(initial=0)
-        for space in compilation.spaces
+        asked_elements(use, use.tiles.bounds, iterations, rewritten).max(initial=0)
+        for space in spaces
         for tiled in (compilation.tiled[space.name],)
+        for iterations in (tiled.tiling.iterations(space.ranges),)
         for use in tiled.uses
         if isinstance(use, Read) and use.inspection is movement.inspection
     ]

@@ -87,7 +87,7 @@ RATES: Mapping[Kind, Rate] = {
     Kind.EIGEN: (2.6e-11, 3e-9),
     Kind.GENERAL_EIGEN: (1e-10, 8e-9),
     Kind.SVD: (3e-11, 3e-9),
-    Kind.FETCH: (4e-8, 0.0),
+    Kind.FETCH: (1e-8, 0.0),
     Kind.PYTHON: (1.5e-5, 2e-9),
 }
 """What is assumed of kinds of library calls that nobody has measured."""

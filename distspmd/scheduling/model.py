@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distspmd.analysis.loop_runs import busiest, times
-from distspmd.analysis.uses import Read, Update
+from distspmd.analysis.uses import Read, Update, asked_elements
 from distspmd.analysis.work import CHOSEN, LINE, Work, swept_lines, work_of
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
@@ -240,8 +240,22 @@ class Model:
             tuple(footprint.boxes(part, tilings) for part in slot.parts),
             tuple(self._axes(footprint, slot, each) for each in tilings.candidates),
             self.program.times[footprint.space.name],
-            np.minimum(tiles.volumes, tilings.iterations).max(axis=1).astype(np.float64),
+            self._asked(slot, tiles, tilings),
         )
+
+    def _asked(self, slot: Slot, tiles: Tiles, tilings: Tilings) -> NDArray[np.float64]:
+        """Elements that the busiest rank asks for, of each candidate."""
+        if not isinstance(slot.use, Read):
+            return np.zeros(len(tiles))
+        rewritten = {
+            data
+            for name, own in self.program.footprints.items()
+            if self.program.times[name] > 1
+            for data in own.space.writes
+        }
+        asked = asked_elements(slot.use, tiles.bounds, tilings.iterations, rewritten)
+        found: NDArray[np.float64] = asked.max(axis=1)
+        return found
 
     def _pieces(
         self, footprint: Footprint, slot: Slot, candidate: Candidate, written: Tiles

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import distspmd
+from distspmd.frontend import numpy_program
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import on_paper, run_here
+from from_numpy.masked_rows import CASES, turned_around
 
 X = np.random.default_rng(3).random(6)
 
@@ -90,3 +94,21 @@ def test_programs_mean_what_numpy_means(function: Any) -> None:
 def test_compiled_programs_mean_what_numpy_means(function: Any) -> None:
     outcome = run_here(case_of(function))
     assert outcome.kind == "right", outcome.reason
+
+
+def test_rows_that_a_mask_keeps_are_those_of_numpy(launch: Any) -> None:
+    done = launch(Path(__file__).parent / "run_here.py", "from_numpy.masked_rows", ranks=2)
+    assert done.stdout.endswith(f"{len(CASES)} of {len(CASES)} right\n"), done.stdout
+
+
+def test_rows_that_a_mask_keeps_stay_where_they_are() -> None:
+    f, m = np.ones((64, 32, 4)), np.ones((64, 32), bool)
+    lowering = distspmd.lower(numpy_program(turned_around, f, m, host="refuse"), ranks=4)
+    assert lowering.ranks == 4
+    row = 32 * 4 * 8
+    moved = [
+        (move.times or 0) * move.solution.cost.nbytes
+        for move in lowering.memlets
+        if (move.times or 0) > 1
+    ]
+    assert sum(moved) <= 3 * 4 * 2 * row

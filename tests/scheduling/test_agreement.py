@@ -169,3 +169,22 @@ def test_what_is_searched_for_is_never_dearer_than_one_rank() -> None:
         found = distspmd.search(copy.deepcopy(program), 4, machine=Machine(alpha=float(alpha)))
         assert found.cost <= 1.0001 * alone
         assert found.alone == pytest.approx(alone)
+
+
+def rows_in_turn(x: Any, where: Any) -> Any:
+    total = np.zeros((len(where), x.shape[1]))
+    for _ in range(5):
+        x *= 1.5
+        total += x[where]
+    return total
+
+
+def test_a_row_that_data_choose_is_asked_for_once() -> None:
+    given = np.ones((4000, 9)), np.arange(3000)
+    program = numpy_program(rows_in_turn, *given, host="refuse")
+    spaces = distspmd.iteration_spaces(program)
+    grids = {space.name: (3, 1)[: len(space.parameters)] for space in spaces}
+    lowering = distspmd.lower(program, grids, search=False)
+    asked = {fetch.data: fetch.elements for fetch in lowering.fetches if fetch.asked}
+    assert asked
+    assert set(asked.values()) == {1000.0}

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import sympy
 from dace import SDFG, Memlet, SDFGState, dtypes
+from dace.libraries import blas
 from dace.libraries.standard.nodes import Reduce
 from dace.sdfg import nodes
 from dace.sdfg.state import BreakBlock, ContinueBlock, ControlFlowBlock, LoopRegion, ReturnBlock
@@ -143,12 +144,13 @@ def _candidates(sdfg: SDFG, loop: LoopRegion) -> set[str]:
 
 def _beside_writes(loop: LoopRegion) -> str:
     """What a body does beside writing containers, or where control flow leaves it; else nothing."""
+    known = _LIBRARY_NODES + (_PRODUCTS if _decides_extents(loop) else ())
     for block in loop.all_control_flow_blocks():
         leaves = isinstance(block, BreakBlock | ContinueBlock) and _innermost(block) is loop
         if leaves or isinstance(block, ReturnBlock):
             return "it may end before its last iteration"
         for node, parent in block.all_nodes_recursive() if isinstance(block, SDFGState) else ():
-            if not _is_plain_node(node, parent):
+            if not _is_plain_node(node, parent, known):
                 return f"an iteration runs {node}, whose effects have an order"
     return ""
 
@@ -160,7 +162,12 @@ def _innermost(block: ControlFlowBlock) -> LoopRegion:
     return region
 
 
-def _is_plain_node(node: object, parent: Any) -> bool:
+_LIBRARY_NODES: tuple[type, ...] = (Contraction, Reduce, Scatter)
+_PRODUCTS: tuple[type, ...] = (blas.MatMul, blas.Gemm, blas.Gemv, blas.Dot)
+"""What DaCe's parser makes of products; where an iteration decides extents no ranks share them."""
+
+
+def _is_plain_node(node: object, parent: Any, library_nodes: tuple[type, ...]) -> bool:
     if isinstance(node, nodes.Tasklet):
         known = isinstance(node, Computation) or node.language is dtypes.Language.Python
         once = is_control_value(node) or runs_once(node)
@@ -170,7 +177,7 @@ def _is_plain_node(node: object, parent: Any) -> bool:
             isinstance(node, nodes.MapEntry) and not is_control_value(node) and not runs_once(node)
         )
     if isinstance(node, nodes.LibraryNode):
-        return isinstance(node, Contraction | Reduce | Scatter)
+        return isinstance(node, library_nodes)
     return True
 
 

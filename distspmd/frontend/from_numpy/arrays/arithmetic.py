@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from distspmd.frontend.from_numpy.arrays.real_or_complex import (
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
 from distspmd.frontend.from_numpy.arrays.transcript import PYTHON_TYPES, told
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View, is_carried, number
-from distspmd.frontend.tensor_ir.statements import Index
+from distspmd.frontend.tensor_ir.statements import Container, Index, Statement
 
 Build = Callable[..., Expression]
 FLOAT32 = np.dtype(np.float32)
@@ -433,10 +433,10 @@ def _operand(expression: Expression, dtype: DType) -> Expression:
 
 def _of_one_choice(tracer: Tracer, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
     """Operands that one mask chooses from, or none."""
-    return tensors if _choose_alike(tensors) else [tracer.chosen(t) for t in tensors]
+    return tensors if _choose_alike(tracer, tensors) else [tracer.chosen(t) for t in tensors]
 
 
-def _choose_alike(tensors: Sequence[Tensor]) -> bool:
+def _choose_alike(tracer: Tracer, tensors: Sequence[Tensor]) -> bool:
     """Whether the masks of operands choose the same elements, or rows, of all of them."""
     masks = [t.mask for t in tensors if t.mask is not None]
     if not masks:
@@ -444,7 +444,7 @@ def _choose_alike(tensors: Sequence[Tensor]) -> bool:
     rank = max(t.ndim for t in tensors if t.mask is not None)
     rest = rank - masks[0].ndim  # dimensions of a row
     return (
-        all(same_mask(masks[0], m) for m in masks[1:])
+        all(same_mask(tracer, masks[0], m) for m in masks[1:])
         and all(t.ndim == rank for t in tensors if t.mask is not None)
         and all(
             t.ndim <= rest or (t.ndim == rest + 1 and is_one(t.shape[0]))
@@ -454,12 +454,35 @@ def _choose_alike(tensors: Sequence[Tensor]) -> bool:
     )
 
 
-def same_mask(a: Tensor | None, b: Tensor | None) -> bool:
-    """Whether two masks choose the same elements."""
+def _kept_from(tracer: Tracer, mask: Tensor) -> Tensor:
+    """The array of which a mask is a copy, if nothing was written to it since."""
+    while isinstance(mask, View) and mask.container in tracer.links.copies:
+        origin, block, first = tracer.links.copies[mask.container]
+        if not isinstance(origin, View) or not origin.is_whole:
+            return mask
+        if block is not tracer.program.block or tracer.links.aliases:
+            return mask
+        if any(origin.container in _written_by(each) for each in block.statements[first:]):
+            return mask
+        mask = origin
+    return mask
+
+
+def _written_by(statement: Statement) -> Iterator[Container]:
+    """Containers that a statement writes, those of its blocks, too."""
+    yield from statement.writes()
+    for block in statement.blocks():
+        for inner in block.statements:
+            yield from _written_by(inner)
+
+
+def same_mask(tracer: Tracer, a: Tensor | None, b: Tensor | None) -> bool:
+    """Whether two masks choose the same elements; one may be what was kept of the other."""
     if a is None or b is None or a is b:
         return a is b
     if a.ndim != b.ndim:
         return False
+    a, b = _kept_from(tracer, a), _kept_from(tracer, b)
     index = tuple(sympy.Symbol(f"__probe{d}", integer=True) for d in range(a.ndim))
     return a.element(index) == b.element(index)
 

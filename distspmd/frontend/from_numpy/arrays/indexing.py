@@ -46,6 +46,8 @@ def read(tracer: Tracer, base: Tensor, items: object) -> Tensor:
     """``base[items]``."""
     if isinstance(base, RealOrComplex):
         return joined([base], read(tracer, base.in_complex, items))
+    if (rows := _along_rows(tracer, base, items)) is not None:
+        return rows
     base, items = _with_row(tracer, tracer.chosen(base), items)
     found = parse_subscript(tracer, base.shape, items)
     if any(isinstance(x, Masked) for x in found):
@@ -53,6 +55,36 @@ def read(tracer: Tracer, base: Tensor, items: object) -> Tensor:
     if any(isinstance(x, Picked) for x in found):
         return _gather(tracer, base, found)
     return _basic(base, found)
+
+
+def _along_rows(tracer: Tracer, base: Tensor, items: object) -> Tensor | None:
+    """``base[:, columns]`` of the rows that a mask chooses: these stay where they are.
+
+    None where it is no such index.
+    """
+    mask = base.mask
+    if mask is None or mask.ndim >= base.ndim or not isinstance(items, tuple) or len(items) < 2:
+        return None
+    first, *rest = items
+    is_all = isinstance(first, slice) and first == slice(None)
+    if not is_all or any(_may_be_mask(item) for item in rest):
+        return None
+    picks = [place for place, item in enumerate(rest) if not isinstance(item, slice)]
+    if picks and picks[-1] - picks[0] >= len(
+        picks
+    ):  # slices between them: their dimension is first
+        return None
+    whole = Tensor(base.shape, base.dtype, base.element)
+    found = read(tracer, whole, (*[slice(None)] * mask.ndim, *rest))
+    return Tensor(found.shape, found.dtype, found.element, None, mask)
+
+
+def _may_be_mask(item: object) -> bool:
+    if isinstance(item, int | np.integer | slice) and not isinstance(item, bool):
+        return False
+    if isinstance(item, list | np.ndarray):
+        return np.asarray(item).dtype.kind != "i"
+    return not (isinstance(item, Tensor) and item.dtype.kind in "iu" and item.mask is None)
 
 
 def _with_row(tracer: Tracer, base: Any, items: object) -> tuple[Any, Any]:
@@ -507,7 +539,7 @@ def _write_masked(tracer: Tracer, base: View, found: Sequence[Any], value: objec
     assert isinstance(part, View)
     tensor = tracer.tensor(value)
     (own,) = (x.mask for x in found if isinstance(x, Masked))
-    if tensor.mask is not None and any(same_mask(tensor.mask, m) for m in (mask, own)):
+    if tensor.mask is not None and any(same_mask(tracer, tensor.mask, m) for m in (mask, own)):
         tensor = Tensor(tensor.shape, tensor.dtype, tensor.element)
     else:
         tensor = _array_of(tracer, tensor)

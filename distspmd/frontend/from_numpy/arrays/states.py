@@ -174,6 +174,8 @@ class Links:
         joined: containers of two ways of a branch, with those of the ways.
         ambiguous: lists, dictionaries and objects of which the run decides who sees them.
         followed: statements of which the writes to such containers have reached the others.
+        copies: containers of masks that were kept, each with the mask, and with the block and the
+            number of its statements when it was.
     """
 
     aliases: list[Any] = field(default_factory=list)
@@ -181,6 +183,7 @@ class Links:
     joined: dict[Container, list[Container]] = field(default_factory=dict)
     ambiguous: dict[int, tuple[Any, str]] = field(default_factory=dict)
     followed: set[Statement] = field(default_factory=set)
+    copies: dict[Container, tuple[Any, Block, int]] = field(default_factory=dict)
 
     def changed_by_trials(self) -> Sequence[Content]:
         """The aliases."""

@@ -368,6 +368,8 @@ class Interpreter:
         whole = Tensor(value.shape, value.dtype, value.element)
         stored = tracer.stored_anew(whole, _readable(name))
         chosen = tracer.stored_anew(Tensor(mask.shape, mask.dtype, mask.element), "mask")
+        block = tracer.program.block
+        tracer.links.copies[chosen.container] = mask, block, len(block.statements)
         return Tensor(stored.shape, stored.dtype, stored.element, None, chosen)
 
     # -- truth ----------------------------------------------------------------------------------
