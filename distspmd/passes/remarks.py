@@ -103,12 +103,19 @@ def _serial_loops(compilation: Compilation, work: Mapping[str, TileWork]) -> lis
         if all(math.prod(compilation.tiled[s.name].tiling.parts) == 1 for s in spaces)
     }
     return [
-        f"{inside[loop][0].where}: the loop over {loop.loop_variable!r} is not split, with "
-        f"{share:.0%} of the predicted work: {order_of(loop)}. If its iterations do not need each "
-        f"other, write: for {loop.loop_variable} in distspmd.map[first:end]"
+        _serial_sentence(loop, inside[loop][0], share)
         for loop, share in whole.items()
         if share >= _WEIGHTY and not any(outer in whole for outer in loops_around(loop))
     ]
+
+
+def _serial_sentence(loop: LoopRegion, first: IterationSpace, share: float) -> str:
+    """Why a loop is serial, and what a user can write; a loop with a condition has no variable."""
+    name = loop.loop_variable
+    called = f"the loop over {name!r}" if name else "the while loop"
+    said = f"{first.where}: {called} is not split, with {share:.0%} of the predicted work"
+    promise = "If its iterations do not need each other, write: for {} in distspmd.map[first:end]"
+    return f"{said}: {order_of(loop)}." + (f" {promise.format(name)}" if name else "")
 
 
 def _moved_in_loops(compilation: Compilation) -> list[str]:

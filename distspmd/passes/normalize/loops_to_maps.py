@@ -32,6 +32,7 @@ from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.map_scopes import enter_map, inside_name, leave_map, nest
 from distspmd.nodes.scatter import Scatter
+from distspmd.nodes.tell import Told
 from distspmd.passes.normalize import loop_dimensions
 from distspmd.passes.normalize.combining_maps import combine_in_registers
 from distspmd.passes.normalize.loop_dimensions import add_dimension, replace_loop
@@ -151,6 +152,8 @@ def _beside_writes(loop: LoopRegion) -> str:
             return "it may end before its last iteration"
         for node, parent in block.all_nodes_recursive() if isinstance(block, SDFGState) else ():
             if not _is_plain_node(node, parent, known):
+                if isinstance(node, Told):
+                    return "an iteration may fail, as an index may be outside, and the first tells"
                 return f"an iteration runs {node}, whose effects have an order"
     return ""
 

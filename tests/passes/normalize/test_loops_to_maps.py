@@ -1,5 +1,6 @@
 """Loops whose temporaries have extents that data decide become maps, if their order is free."""
 
+import re
 from typing import Any
 
 import dace
@@ -106,3 +107,29 @@ def test_a_loop_without_iterations_at_one_size_is_one_at_others() -> None:
             x = np.arange(float(length))
             compiled(x)
             assert x.tolist() == [*reversed(range(length))]
+
+
+def halved(x: Any, y: Any) -> None:
+    for i in range(5000):
+        y[i // 2] += x[i]
+
+
+def halved_until(x: Any) -> Any:
+    s, k = x[0], 0
+    while s > 1e-9 and k < 5000:
+        s *= 0.5 + x[k] * 1e-3
+        k += 1
+    return s
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (halved, r"the loop over 'i' is not split.* write: for i in distspmd\.map\[first:end\]"),
+        (halved_until, r"the while loop is not split, with \d+% of the predicted work: [^.]*\.$"),
+    ],
+)
+def test_the_record_says_of_a_serial_loop_what_a_user_can_do(function: Any, told: str) -> None:
+    given = [np.ones(5000) for _ in function.__code__.co_varnames[: function.__code__.co_argcount]]
+    lowering = distspmd.lower(numpy_program(function, *given, host="refuse"), {})
+    assert any(re.search(told, remark) for remark in lowering.remarks), lowering.remarks
