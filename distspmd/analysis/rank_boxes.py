@@ -38,8 +38,9 @@ class OnRanks:
         for d, (name, parts) in enumerate(zip(space.parameters, tiling.parts, strict=True)):
             first, last = sympy.Symbol(f"{name}__first"), sympy.Symbol(f"{name}__last")
             values[first.name], values[last.name] = tiling.lower[:, d], tiling.last[:, d]
-            if parts == 1:
-                first, last = (sympy.Integer(ends[0, d]) for ends in (tiling.lower, tiling.last))
+            ends = [np.unique(each[~tiling.idle, d]) for each in (tiling.lower, tiling.last)]
+            if parts == 1 and all(len(each) == 1 for each in ends):  # whichever ranks have it
+                first, last = (sympy.Integer(each[0]) for each in ends)
             self.ends[name] = Range(first, last, steps[d])
         self.values = values
 

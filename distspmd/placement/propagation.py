@@ -254,7 +254,7 @@ def _beside(
             )
             for tile in layout.boxes
         ]
-        if _share_out(all_of_it, boxes):
+        if _share_out(all_of_it, boxes) and _are_replicas(even, boxes):
             return Tiling.of_boxes(even.mesh, even.splits, boxes)
     return even
 
@@ -265,6 +265,17 @@ def _share_out(whole: Box, boxes: Sequence[Box]) -> bool:
     own = np.array([*dict.fromkeys(boxes)], np.int64)
     held = int(relations.volumes(own).sum())
     return held == intervals.volume(whole) and relations.are_disjoint(own)
+
+
+def _are_replicas(tiling: Tiling, boxes: Sequence[Box]) -> bool:
+    """Whether ranks that differ along axes alone that split nothing have the same box."""
+    axes = [axis for each in tiling.splits for axis in each]
+    found: dict[tuple[int, ...], Box] = {}
+    for rank, box in enumerate(boxes):
+        at = tiling.mesh.coordinates(rank)
+        if found.setdefault(tuple(at[axis] for axis in axes), box) != box:
+            return False
+    return True
 
 
 def _whole(space: IterationSpace) -> Splits:

@@ -11,6 +11,7 @@ from dace.sdfg.state import LoopRegion
 import distspmd
 from distspmd.frontend import numpy_program
 from distspmd.nodes.contraction import Contraction
+from distspmd.passes.normalize import loop_dimensions, loop_distribution
 from distspmd.passes.normalize.pipeline import normalize
 from lowering import loop_programs
 from lowering.loop_programs import PROGRAMS, arguments
@@ -103,3 +104,22 @@ RANKS = [pytest.param(ranks, marks=pytest.mark.slow) for ranks in (1, 2, 4, 5, 6
 @pytest.mark.parametrize("ranks", [3, *RANKS])
 def test_ranks_compute_what_python_does(ranks):
     call_on_ranks("lowering.loop_programs", f"check(comm, {[*PROGRAMS]})", ranks=ranks)
+
+
+def shifted(a, b):
+    for i in range(1, 6):
+        a[24 + i + 2] = 0.5 * b[24 + i - 2] + 0.5 * a[24 - i - 2]
+        a[24 + i - 1] = 0.25 * a[24 + i - 1]
+        b[24 + i] += 0.5 * b[24 + i - 2] + 0.25 * i
+
+
+def test_a_space_that_no_axis_splits_is_whole_on_all_ranks_or_on_none(monkeypatch):
+    """Beside a neighbour of which one rank has all, it was on that rank, and nobody wrote it."""
+    monkeypatch.setattr(loop_distribution, "LONG", 2)
+    monkeypatch.setattr(loop_dimensions, "MANY", 2)
+    sdfg = numpy_program(shifted, np.ones(64), np.ones(64), host="refuse")
+    lowering = distspmd.lower(sdfg, loop_programs.split_everything(sdfg, 2, 0))
+    distspmd.check(lowering)
+    for space in lowering.spaces:
+        if all(count == 1 for count in space.parts):
+            assert len(np.unique(space.bounds, axis=0)) == 1
