@@ -45,7 +45,8 @@ _Found = TypeVar("_Found")
 def once_per_node(tell: Callable[[Any], _Found]) -> Callable[[Any], _Found]:
     """A question about the syntax of a function that is answered once, however often it is called.
 
-    The node may not change after it was asked for, nor may anybody change the answer.
+    The node may not change after it was asked for, nor may anybody change the answer; and an answer
+    that holds the node would keep both for ever.
     """
     known: WeakKeyDictionary[ast.AST, _Found] = WeakKeyDictionary()
 

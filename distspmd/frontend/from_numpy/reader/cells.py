@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from distspmd.frontend.from_numpy.library.shared import Cells
 from distspmd.frontend.from_numpy.reader.bindings import once_per_node, own_variables
@@ -22,13 +22,19 @@ _INNER = ast.FunctionDef | ast.Lambda
 _Function = TypeVar("_Function", bound=ast.FunctionDef | ast.Lambda)
 
 
-@once_per_node
 def with_cells(function: _Function) -> _Function:
     """A function whose variables that inner functions bind are attributes; it, if it has none."""
+    made: _Function | None = _with_cells(function)
+    return function if made is None else made
+
+
+@once_per_node
+def _with_cells(function: Any) -> Any:
+    """The same; None instead of the function itself, which would keep it for ever."""
     parts = list(ast.walk(function))
     has_others = any(isinstance(part, ast.ClassDef | ast.AsyncFunctionDef) for part in parts)
     if has_others or not any(isinstance(part, ast.Nonlocal) for part in parts):
-        return function
+        return None
     made = copy.deepcopy(function)
     for number, each in enumerate([p for p in ast.walk(made) if isinstance(p, ast.FunctionDef)]):
         _share(each, f"__shared{number}")
