@@ -113,11 +113,11 @@ def test_plans_around_host_functions_are_proved(case: Case, ranks: int) -> None:
 
 def test_a_signature_is_split_and_moves_nothing() -> None:
     @distspmd.host(signature="(n)->(n)")
-    def line_in_partss(lines):
+    def sorted_lines(lines):
         return np.sort(lines, axis=-1)
 
     def program(x):
-        return line_in_partss(x * 2.0) + 1.0
+        return sorted_lines(x * 2.0) + 1.0
 
     sdfg = numpy_program(program, X)
     space = next(s for s in distspmd.iteration_spaces(sdfg) if s.parameters == ("__bA",))

@@ -28,7 +28,7 @@ from distspmd.frontend.from_numpy.numpy.registry import METHODS, function
 BOOL = np.dtype(bool)
 
 
-def line_in_partss(run: Context, tensor: Tensor, axis: int) -> Tensor:
+def sorted_lines(run: Context, tensor: Tensor, axis: int) -> Tensor:
     """A tensor whose lines along a dimension are in order, NaN last."""
     if is_long(run.tracer, tensor):
         return in_parts(run.tracer, "sort", "sort_parts", {"_in": tensor}, tensor.dtype)
@@ -52,7 +52,7 @@ def in_order(
         what the code gets as ``_line0``, more vectors for it, ``_whole0`` first, and the text by
         which it reads the line. Of a line that ranks sort together it gets these places alone.
     """
-    found = line_in_partss(run, tensor, tensor.ndim - 1)
+    found = sorted_lines(run, tensor, tensor.ndim - 1)
     if places is None or not is_long(run.tracer, tensor):
         return found, [], "_line0"
     known = np.unique(np.array(places, np.int64))
@@ -82,7 +82,7 @@ def _sort(
 ) -> Any:
     _check_options(run, "sort", kind, order)
     tensor, d = line_axis(run.tracer, run.tracer.tensor(value), axis)
-    return line_in_partss(run, tensor, d)
+    return sorted_lines(run, tensor, d)
 
 
 @function(np.partition)
@@ -104,7 +104,7 @@ def _in_place(
     _check_options(run, "sort", kind, order)
     if not isinstance(base, View):
         run.tracer.refuse("sort() of a value that is no variable: use np.sort")
-    run.tracer.assign(base, line_in_partss(run, base, d))
+    run.tracer.assign(base, sorted_lines(run, base, d))
 
 
 def _sort_method(
@@ -278,7 +278,7 @@ def _isin(
         f"const int64_t k = distspmd::lines::search(_whole0, {length}, *_line0, false);"
         f"*_result0 = k < {length} && _whole0[k] == *_line0;"
     )
-    found = look_up(run, "isin", wanted, [line_in_partss(run, tests, 0)], BOOL, code)
+    found = look_up(run, "isin", wanted, [sorted_lines(run, tests, 0)], BOOL, code)
     return combine(tracer, np.logical_not, [found]) if invert else found
 
 
