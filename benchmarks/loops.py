@@ -1,6 +1,6 @@
 """Loops of Python over elements: times on one rank and on two, beside Python itself and NumPy.
 
-    python benchmarks/loops.py [--ranks 1 2]
+    python benchmarks/loops.py [programs] [--ranks 1 2]
 
 Each program runs with the schedule that is searched for, on ranks of one thread; arguments stay on
 the ranks. Python is timed on a part of the iterations.
@@ -8,16 +8,12 @@ the ranks. Python is timed on a part of the iterations.
 
 from __future__ import annotations
 
-import argparse
-import os
-import subprocess
-import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
+from on_ranks import best_of, measure_on_ranks
 
 import distspmd
 from distspmd.frontend import numpy_program
@@ -146,26 +142,18 @@ NUMPY: dict[str, Callable[[Any, Any], object]] = {
 """One step in NumPy, where there is one."""
 
 
-def best_of(call: Callable[[], object], runs: int = 5) -> float:
-    """The least of some times, in seconds."""
-    seconds = []
-    for _ in range(runs):
-        begin = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - begin)
-    return min(seconds)
-
-
-def measure() -> None:
+def measure(names: Sequence[str]) -> None:
     """Print a line for each program, on the ranks that run this."""
     comm = MPI.COMM_WORLD
     for program in (*LINES, *IN_ROWS, *GRIDS):
+        if names and program.__name__ not in names:
+            continue
         given = arguments(program, N, ROWS)
         lowering = None
         if comm.rank == 0:
             lowering = distspmd.lower(numpy_program(program, *given), ranks=comm.size)
         with distspmd.compile(lowering, comm) as compiled:
-            seconds = best_of(lambda compiled=compiled, given=given: compiled(*given))
+            seconds = best_of(lambda compiled=compiled, given=given: compiled(*given), 5)
         if lowering is None:
             continue
         small = arguments(program, SMALL, 64)
@@ -176,7 +164,7 @@ def measure() -> None:
             small = (small[0][:64], small[1][:64])
         python = best_of(lambda p=program, s=small: p(*s), 1) * ratio / STEPS
         numpy = NUMPY.get(program.__name__)
-        beside = f"{best_of(lambda f=numpy, g=given: f(*g)) * 1e3:8.2f}" if numpy else "       -"
+        beside = f"{best_of(lambda f=numpy, g=given: f(*g), 5) * 1e3:8.2f}" if numpy else "       -"
         print(
             f"{program.__name__:18} {comm.size} ranks: {1 - lowering.whole:4.0%} split, "
             f"{seconds / STEPS * 1e3:8.2f} ms a step, Python {python * 1e3:9.1f}, NumPy {beside}",
@@ -184,19 +172,5 @@ def measure() -> None:
         )
 
 
-def main() -> None:
-    """Launch the ranks, or be one of them."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.here:
-        measure()
-        return
-    for ranks in options.ranks:
-        command = [sys.executable, "-m", "distspmd", "run", "-n", str(ranks), __file__, "--here"]
-        subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-
-
 if __name__ == "__main__":
-    main()
+    measure_on_ranks(__file__, __doc__, measure, (1, 2))

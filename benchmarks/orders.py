@@ -1,21 +1,18 @@
 """Sorts, quantiles, choices of a long line: bytes of a call, and times beside NumPy.
 
-    python benchmarks/orders.py [--ranks 1 2 4]
+    python benchmarks/orders.py [programs] [--ranks 1 2 4]
 
 Each program runs with the schedule that is searched for, on ranks of one thread.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import subprocess
-import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
-from writes import best_of
+from on_ranks import best_of, measure_on_ranks
 
 import distspmd
 from distspmd.frontend import numpy_program
@@ -54,10 +51,12 @@ def chosen(x: Any, k: Any) -> None:
         x += np.cumsum(x[x > 0.5])[-1] * 1e-9
 
 
-def measure() -> None:
+def measure(names: Sequence[str]) -> None:
     """Print a line for each program, on the ranks that run this."""
     comm = MPI.COMM_WORLD
     for function in (sort, argsort, median, different, chosen):
+        if names and function.__name__ not in names:
+            continue
         rng = np.random.default_rng(0)
         given = rng.random(N), rng.integers(0, 1 << 40, N)
         lowering = None
@@ -79,19 +78,5 @@ def measure() -> None:
             )
 
 
-def main() -> None:
-    """Launch the ranks, or be one of them."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 4])
-    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.here:
-        measure()
-        return
-    for ranks in options.ranks:
-        command = [sys.executable, "-m", "distspmd", "run", "-n", str(ranks), __file__, "--here"]
-        subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-
-
 if __name__ == "__main__":
-    main()
+    measure_on_ranks(__file__, __doc__, measure, (1, 2, 4))

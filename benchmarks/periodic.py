@@ -1,22 +1,18 @@
 """Periodic boundaries: bytes of a step, and times beside NumPy.
 
-    python benchmarks/periodic.py [--ranks 1 2]
+    python benchmarks/periodic.py [programs] [--ranks 1 2]
 
 Each program runs with the schedule that is searched for, on ranks of one thread.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
-from writes import best_of
+from on_ranks import best_of, bytes_of_a_step, measure_on_ranks
 
 import distspmd
 from distspmd.frontend import numpy_program
@@ -54,41 +50,26 @@ def programs() -> dict[Callable[..., None], Any]:
     }
 
 
-def measure() -> None:
+def measure(names: Sequence[str]) -> None:
     """Print a line for each program, on the ranks that run this."""
     comm = MPI.COMM_WORLD
     for function, given in programs().items():
+        if names and function.__name__ not in names:
+            continue
         lowering = None
         if comm.rank == 0:
             lowering = distspmd.lower(numpy_program(function, given), ranks=comm.size)
         with distspmd.compile(lowering, comm) as compiled:
-            seconds = best_of(lambda compiled=compiled, given=given: compiled(given))
+            seconds = best_of(lambda compiled=compiled, given=given: compiled(given), 7)
         if lowering is not None:
-            moves = [m for m in lowering.memlets if (m.times or 0) >= STEPS]
-            plans = [(m.times or 0, m.solution.plan) for m in moves]
-            ranks = range(comm.size)
-            nbytes = sum(times * plan.received(rank) for times, plan in plans for rank in ranks)
+            moved = bytes_of_a_step(lowering, STEPS)
             numpy = best_of(lambda f=function, g=given: f(g), 3)
             print(
-                f"{function.__name__:13} {comm.size} ranks: {nbytes // STEPS:>9,} bytes a step, "
+                f"{function.__name__:13} {comm.size} ranks: {moved:>9,} bytes a step, "
                 f"{seconds * 1e3:8.2f} ms, NumPy {numpy * 1e3:8.2f} ms",
                 flush=True,
             )
 
 
-def main() -> None:
-    """Launch the ranks, or be one of them."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.here:
-        measure()
-        return
-    for ranks in options.ranks:
-        command = [sys.executable, "-m", "distspmd", "run", "-n", str(ranks), __file__, "--here"]
-        subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-
-
 if __name__ == "__main__":
-    main()
+    measure_on_ranks(__file__, __doc__, measure, (1, 2))

@@ -10,16 +10,13 @@ measured, and that of NumPy.
 
 from __future__ import annotations
 
-import argparse
-import os
-import subprocess
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
+from on_ranks import measure_on_ranks
 
 import distspmd
 from distspmd.frontend import numpy_program
@@ -397,7 +394,7 @@ def bytes_in_loops(lowering: Any) -> tuple[int, int]:
     return received + foreseen, least + foreseen
 
 
-def measure(names: list[str]) -> None:
+def measure(names: Sequence[str]) -> None:
     """Print a line for each program, on the ranks that run this."""
     comm = MPI.COMM_WORLD
     for function in programs(None):
@@ -424,21 +421,5 @@ def measure(names: list[str]) -> None:
         )
 
 
-def main() -> None:
-    """Launch the ranks, or be one of them."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("programs", nargs="*")
-    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 4])
-    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.here:
-        measure(options.programs)
-        return
-    for ranks in options.ranks:
-        command = [sys.executable, "-m", "distspmd", "run", "-n", str(ranks), __file__, "--here"]
-        command += options.programs
-        subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-
-
 if __name__ == "__main__":
-    main()
+    measure_on_ranks(__file__, __doc__, measure, (1, 2, 4))

@@ -1,22 +1,18 @@
 """Writes at places that data choose, and long scans: bytes of a step, and times beside NumPy.
 
-    python benchmarks/writes.py [--ranks 1 2 4]
+    python benchmarks/writes.py [programs] [--ranks 1 2 4]
 
 Each program runs with the schedule that is searched for, on ranks of one thread.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import subprocess
-import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
+from on_ranks import best_of, bytes_of_a_step, measure_on_ranks
 
 import distspmd
 from distspmd.frontend import numpy_program
@@ -74,20 +70,12 @@ def programs() -> dict[Callable[..., None], tuple[Any, ...]]:
     }
 
 
-def best_of(call: Callable[[], object], runs: int = 7) -> float:
-    """The least of some times, in seconds."""
-    seconds = []
-    for _ in range(runs):
-        begin = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - begin)
-    return min(seconds)
-
-
-def measure() -> None:
+def measure(names: Sequence[str]) -> None:
     """Print a line for each program, on the ranks that run this."""
     comm = MPI.COMM_WORLD
     for function, given in programs().items():
+        if names and function.__name__ not in names:
+            continue
 
         def lowered(
             function: Callable[..., None] = function, given: tuple[Any, ...] = given
@@ -96,33 +84,16 @@ def measure() -> None:
 
         lowering = lowered() if comm.rank == 0 else None
         with distspmd.compile(lowering, comm) as compiled:
-            seconds = best_of(lambda compiled=compiled, given=given: compiled(*given))
+            seconds = best_of(lambda compiled=compiled, given=given: compiled(*given), 7)
         if lowering is not None:
-            moves = [m for m in lowering.memlets if (m.times or 0) >= STEPS]
-            plans = [(m.times or 0, m.solution.plan) for m in moves]
-            ranks = range(comm.size)
-            nbytes = sum(times * plan.received(rank) for times, plan in plans for rank in ranks)
+            moved = bytes_of_a_step(lowering, STEPS)
             numpy = best_of(lambda f=function, g=given: f(*g), 3)
             print(
-                f"{function.__name__:8} {comm.size} ranks: {nbytes // STEPS:>12,} bytes a step, "
+                f"{function.__name__:8} {comm.size} ranks: {moved:>12,} bytes a step, "
                 f"{seconds * 1e3:8.2f} ms, NumPy {numpy * 1e3:8.2f} ms",
                 flush=True,
             )
 
 
-def main() -> None:
-    """Launch the ranks, or be one of them."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 4])
-    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.here:
-        measure()
-        return
-    for ranks in options.ranks:
-        command = [sys.executable, "-m", "distspmd", "run", "-n", str(ranks), __file__, "--here"]
-        subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-
-
 if __name__ == "__main__":
-    main()
+    measure_on_ranks(__file__, __doc__, measure, (1, 2, 4))
