@@ -200,7 +200,7 @@ def of_a_mask(a: Any, m: Any) -> None:
     [
         (of_diagonals, (np.ones((48, 48)),), 0),
         (of_indices, (np.ones((48, 48)),), 1),  # 46 rows are cut elsewhere than 48
-        (of_tables, (np.ones((48, 20, 3)),), 2),  # halos in place follow each write
+        (of_tables, (np.ones((48, 20, 3)),), 1),
         (of_a_mask, (np.ones((48, 20, 3)), RNG.random((48, 20)) > 0.5), 0),
     ],
     ids=["diagonals", "indices", "tables", "a mask"],
