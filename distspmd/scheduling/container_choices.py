@@ -212,15 +212,33 @@ class ContainerChoice:
         return self._known[key]
 
     def _cost_of(self, chosen: Mapping[str, int]) -> ChoiceCost:
+        return self._decided(chosen)._least()
+
+    def _decided(self, chosen: Mapping[str, int]) -> ContainerChoice:
+        """The same with the one candidate of each space that is chosen."""
         uses = [use.at(chosen[use.space]) for use in self.uses]
-        alone = replace(self, uses=uses, is_decided=True)
-        costs = alone.own()
-        for use in uses:
-            costs.add(alone.pair(use)[:, 0], np.True_)
+        return replace(self, uses=uses, is_decided=True)
+
+    def _least(self) -> ChoiceCost:
+        costs = self.own()
+        for use in self.uses:
+            costs.add(self.pair(use)[:, 0], np.True_)
         at = int(costs.traffic.argmin())  # of equals the first
-        home = alone.layouts[[at]]
+        home = self.layouts[[at]]
         tile = int(home.largest[0]) * self.itemsize
         return ChoiceCost(float(costs.seconds[at]), float(costs.nbytes[at]), tile, home)
+
+    def cost_of_given(self, layout: int, chosen: Mapping[str, int]) -> ChoiceCost:
+        """What a layout costs that the lowering is given, which keeps up to date what uses need.
+
+        Args:
+            layout: one of the candidates.
+            chosen: the candidate of each space.
+        """
+        decided = self._decided(chosen)
+        (members,) = decided._groups()
+        decided._set([decided._kept(self.candidates[layout].tiles, members)])
+        return decided._least()
 
     @property
     def is_whole(self) -> bool:
