@@ -111,6 +111,7 @@ def lower_numbers(
     machine: Machine | None = None,
     deterministic: bool = False,
     fuse: bool = True,
+    there_are: int = 1,
 ) -> Lowering:
     """Run all passes on an SDFG with numbers for sizes; see :func:`distspmd.lower`.
 
@@ -126,6 +127,7 @@ def lower_numbers(
         machine=machine,
         deterministic=deterministic,
         fuse=fuse,
+        there_are=there_are,
     )
     run_passes(compilation)
     assert compilation.lowering is not None
@@ -155,6 +157,7 @@ def begin_compilation(
     machine: Machine | None = None,
     deterministic: bool = False,
     fuse: bool = True,
+    there_are: int = 1,
 ) -> Compilation:
     """Check what was asked for; the compilation stands before its first pass.
 
@@ -177,6 +180,7 @@ def begin_compilation(
         arguments=arguments or {},
         deterministic=deterministic,
         fuse=fuse,
+        there_are=there_are,
     )
 
 

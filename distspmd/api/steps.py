@@ -82,9 +82,10 @@ def lower(
         mesh: sizes of axes by name, major first, ``{"x": 8, "y": 4}``, which spaces share that the
             schedule gives axes.
         arguments: where the caller holds an argument or a result (``"__return"``): ``"root"``, all
-            of it on rank 0 (default); ``"replicated"``, all of it on every rank of the grids; a
-            :class:`Layout`, a tile of it on each of its ranks; or in tiles of
-            ``program.layout(name)``: ``"distributed"``; ``"gathered"`` frees copies of it.
+            of it on rank 0 (default); ``"replicated"``, all of it on every rank of the grids, and
+            of those that are searched for; a :class:`Layout`, a tile of it on each of its ranks; or
+            in tiles of ``program.layout(name)``: ``"distributed"``; ``"gathered"`` frees copies of
+            it.
         results: the same of all results that ``arguments`` does not name: ``"replicated"`` gives
             them to every rank.
         solvers: asked for plans in this order (default: all).

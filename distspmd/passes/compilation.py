@@ -51,6 +51,7 @@ class Compilation:
         arguments: where the caller holds arguments and results that are not whole on rank 0.
         deterministic: whether results have the same bits on any number of ranks.
         fuse: whether maps that pass temporaries on become one.
+        there_are: ranks, as far as they are known: each has what the caller holds replicated.
         spaces: the iteration spaces that are left, in program order.
         named: names of the spaces that a schedule can name.
         grids: of the spaces that the schedule names.
@@ -84,6 +85,7 @@ class Compilation:
     arguments: Mapping[str, Holding] = field(default_factory=dict)
     deterministic: bool = False
     fuse: bool = True
+    there_are: int = 1
     spaces: Sequence[IterationSpace] = ()
     named: frozenset[str] = frozenset()
     grids: dict[str, Grid] = field(default_factory=dict)
@@ -115,9 +117,9 @@ class Compilation:
 
     @property
     def ranks(self) -> int:
-        """Ranks of the largest mesh so far."""
+        """Ranks of the largest mesh so far, and those that the caller's arguments need."""
         meshes = (space.tiling.mesh.size for space in self.tiled.values())
-        return max(1, ranks_of(self.arguments), *meshes)
+        return max(ranks_of(self.arguments, self.there_are), *meshes)
 
     def dtype(self, name: str) -> np.dtype[Any]:
         """The type of a container's elements."""

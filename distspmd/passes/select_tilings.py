@@ -96,7 +96,7 @@ class PropagateTilings:
         """
         named, schedule = compilation.tilings, compilation.schedule
         meshes = (tiling.mesh.size for tiling in named.values())
-        ranks = max(1, ranks_of(compilation.arguments), *meshes)
+        ranks = max(1, ranks_of(compilation.arguments, compilation.there_are), *meshes)
         everywhere = {
             space.name: Tiling.of(space.ranges, Mesh(ranks=ranks), [()] * len(space.ranges))
             for space in compilation.spaces

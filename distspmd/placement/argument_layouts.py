@@ -81,9 +81,15 @@ def is_tile(kind: Holding) -> bool:
     return isinstance(kind, Layout) or kind in IN_TILES
 
 
-def ranks_of(arguments: Mapping[str, Holding]) -> int:
-    """How many ranks there must be for the layouts that a caller gives."""
-    return max((kind.ranks for kind in arguments.values() if isinstance(kind, Layout)), default=1)
+def ranks_of(arguments: Mapping[str, Holding], there_are: int = 1) -> int:
+    """How many ranks there must be for the layouts that a caller gives.
+
+    Args:
+        arguments: how the caller holds them.
+        there_are: ranks, each of which has what is replicated, even where few ranks compute.
+    """
+    found = [kind.ranks for kind in arguments.values() if isinstance(kind, Layout)]
+    return max([1, *found, *[there_are] * (REPLICATED in arguments.values())])
 
 
 def held_by_caller(

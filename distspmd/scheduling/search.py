@@ -225,6 +225,7 @@ def lower_searched(
             machine=machine,
             deterministic=deterministic,
             fuse=fuse,
+            there_are=options.ranks,
         )
 
     asked = replace(options, progress=None)

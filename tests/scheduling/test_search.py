@@ -103,6 +103,17 @@ def test_a_step_of_training_is_data_parallel_where_batches_are_large() -> None:
     assert parts["g1"] == (1, 1, 8)
 
 
+def test_every_rank_gets_a_replicated_result_where_one_computes_it() -> None:
+    sdfg = training_step(4, 4)
+    arguments = {"w1": "replicated"}
+    lowering = distspmd.lower(sdfg, ranks=3, machine=Machine(), arguments=arguments)
+    assert isinstance(lowering, distspmd.lowering.Lowering)
+    assert all(set(space.parts) == {1} for space in lowering.spaces)
+    assert lowering.ranks == 3
+    (home,) = [each.layout for each in lowering.homes if each.data == "w1"]
+    assert home.volumes.tolist() == [math.prod(home.extents)] * 3
+
+
 # -- what is asked for ---
 
 
