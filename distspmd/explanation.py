@@ -17,10 +17,10 @@ from distspmd.layouts.layout import Layout
 from distspmd.lowering import Lowering, PlannedMemlet, lowering_of
 from distspmd.plans.cost import Cost
 from distspmd.plans.heuristics import HEURISTICS, STAGES
+from distspmd.plans.line_exchange import LineExchange
 from distspmd.plans.plan import Plan
 from distspmd.plans.pull_table import received_by_pulls
 from distspmd.plans.row_exchange import RowExchange
-from distspmd.plans.sample_sort import SampleSort
 from distspmd.plans.staged_boxes import StagedBoxes
 from distspmd.runtime.devices.machine import LAST as STAGED
 from distspmd.runtime.devices.transports import TRANSPORTS
@@ -400,7 +400,7 @@ def _lost(plan: Plan, price: Cost, winner: Cost) -> str:
     )
 
 
-def _times(memlet: PlannedMemlet | RowExchange | SampleSort) -> str:
+def _times(memlet: PlannedMemlet | RowExchange | LineExchange) -> str:
     if memlet.times is None:
         return "as often as the run decides"
     return "once" if memlet.times == 1 else f"{memlet.times} times"

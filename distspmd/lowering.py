@@ -21,9 +21,9 @@ from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.planning.select import Solution
+from distspmd.plans.line_exchange import LineExchange
 from distspmd.plans.machine import RATES, Machine
 from distspmd.plans.row_exchange import RowExchange
-from distspmd.plans.sample_sort import SampleSort
 from distspmd.plans.tile_work import TileWork
 from distspmd.runtime.calls.form import CallForm
 from distspmd.schedule import Axes, Holding, OnMesh, Schedule
@@ -270,7 +270,7 @@ class Lowering:
         fetches: communication of what data decide, resolved at run time, in the order of numbers.
         searched: why its schedule was found to be the best; empty where none was searched for.
         row_exchanges: all-to-alls of rows that data choose, in the order of numbers.
-        sorts: of lines that lie in parts, in the order of numbers.
+        on_lines: calls on lines that lie in parts, in the order of numbers.
         symbols: value of each symbol on the first ranks; it is 0 on all further ones.
         approximate: reads of which a dimension was taken whole, as sentences.
         remarks: what the schedule leaves idle or whole, as sentences.
@@ -304,7 +304,7 @@ class Lowering:
     remarks: tuple[str, ...] = ()
     warned: tuple[str, ...] = ()
     row_exchanges: tuple[RowExchange, ...] = ()
-    sorts: tuple[SampleSort, ...] = ()
+    on_lines: tuple[LineExchange, ...] = ()
     searched: str = ""
     places: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     tiles: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
@@ -343,9 +343,9 @@ class Lowering:
         return max([1, *(space.mesh.size for space in self.spaces), *held])
 
     @property
-    def at_run_time(self) -> tuple[RowExchange | SampleSort, ...]:
+    def at_run_time(self) -> tuple[RowExchange | LineExchange, ...]:
         """What nodes move of which data decide how much."""
-        return (*self.row_exchanges, *(sort for sort in self.sorts if sort.is_split))
+        return (*self.row_exchanges, *(call for call in self.on_lines if call.is_split))
 
     @property
     def schedule(self) -> Schedule:

@@ -32,7 +32,7 @@ from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import NEST, Contraction, fastest_implementation
 from distspmd.nodes.host_call import HostCall
 from distspmd.nodes.lapack import COLUMNS, Lapack, matrix_of
-from distspmd.nodes.line_in_parts import LineInParts
+from distspmd.nodes.line_in_parts import TRANSFORM, LineInParts
 from distspmd.nodes.row_exchange import ExchangedRows
 from distspmd.nodes.scatter import Scatter
 from distspmd.nodes.tell import Told
@@ -128,12 +128,14 @@ _BY_BYTES = 0.4
 """The share of the time of comparisons in which numbers are sorted by their bytes."""
 
 
-def _sort(space: IterationSpace) -> Work:
-    """An element of a line that is sorted in parts and merged, or chosen."""
+def _line_in_parts(space: IterationSpace) -> Work:
+    """An element of a line that is sorted in parts and merged, or chosen, or transformed."""
     node: Any = space.node
-    if not node.sorts:
+    if node.chooses:
         return Work(Kind.LINE, 2.0)
     (length,) = (_length((e.end - e.begin) / e.step) for e in space.ranges)
+    if node.function == TRANSFORM:
+        return Work(Kind.TRANSFORM, library_costs.transformed(length) / max(1.0, length))
     kind = Kind.ORDER if node.with_places else Kind.SORT
     (given,) = (e.data.data for e in space.state.in_edges(node) if e.dst_conn == "_in")
     dtype = np.dtype(space.state.sdfg.arrays[given].dtype.as_numpy_dtype())
@@ -193,7 +195,7 @@ NODES: Mapping[type, Callable[[IterationSpace], Work]] = {
     Contraction: _contraction,
     ExchangedRows: _rows,
     Scatter: _scatter,
-    LineInParts: _sort,
+    LineInParts: _line_in_parts,
     Lapack: _lapack,
     Solve: _lapack,
     HostCall: _python,

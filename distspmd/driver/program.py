@@ -21,8 +21,8 @@ from distspmd.execution.signature import Parameter, Signature
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import Lowering, PlannedMemlet
+from distspmd.plans.line_exchange import LineExchange
 from distspmd.plans.row_exchange import RowExchange
-from distspmd.plans.sample_sort import SampleSort
 from distspmd.runtime.engine.engine import Statistics
 from distspmd.runtime.host.host_regions import KeptObjects
 
@@ -201,16 +201,16 @@ class DrivenProgram(Program):
 
     # -- what happened --------------------------------------------------------------------------
 
-    def statistics(self) -> list[tuple[PlannedMemlet | RowExchange | SampleSort, Statistics]]:
+    def statistics(self) -> list[tuple[PlannedMemlet | RowExchange | LineExchange, Statistics]]:
         """Of each distributed memlet, what all ranks together have received so far."""
         if not self._executable.is_open:
             raise self._closed()
         found = self.lowering
-        every: tuple[PlannedMemlet | RowExchange | SampleSort, ...] = (
+        every: tuple[PlannedMemlet | RowExchange | LineExchange, ...] = (
             *found.memlets,
             *found.fetches,
         )
-        every = (*every, *found.row_exchanges, *found.sorts)
+        every = (*every, *found.row_exchanges, *found.on_lines)
         return list(zip(every, self.ranks.together(served.statistics, self.number), strict=True))
 
     def reset_statistics(self) -> None:

@@ -1,19 +1,21 @@
-"""The library node for a line that is sorted, or closed up, in parts: each rank has one of it.
+"""The library node for a line that is sorted, closed up or transformed in parts, one of each rank.
 
 For the analysis it is a map over the places of the line, which reads and writes its own: so tiles
 of what it reads are those of what it writes. Ranks exchange elements within the node
-(``kernels/sample_sort.hpp``), and the record has what moves (:mod:`distspmd.plans.sample_sort`).
+(``kernels/sample_sort.hpp``, ``kernels/long_transform.hpp``), and the record has what moves
+(:mod:`distspmd.plans.sample_sort`, :mod:`distspmd.plans.long_transform`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import dace.library
 import sympy
 from dace import SDFG, Memlet, SDFGState, dtypes
 from dace.codegen.common import sym2cpp
-from dace.properties import Property
+from dace.properties import ListProperty, Property
 from dace.sdfg import nodes
 from dace.transformation.transformation import ExpandTransformation
 
@@ -25,7 +27,9 @@ CALL = "distspmd-line-in-parts"
 """Name of the expansion to a call."""
 CONTEXT = "_context"
 """The connector of the handle of the runtime."""
-_HEADER = INCLUDE / "distspmd" / "kernels" / "sample_sort.hpp"
+_KERNELS = INCLUDE / "distspmd" / "kernels"
+TRANSFORM = "transform_parts"
+"""The function that is a Fourier transform."""
 
 
 @dace.library.expansion
@@ -83,9 +87,9 @@ class ExpandToCall(ExpandTransformation):
             {"_out": made},
             f"distspmd::lines::{node.function}({CONTEXT}, {node.index}, "
             f"distspmd::lines::Part{{{begin}, {begin} + std::max<int64_t>({count}, 0)}}, "
-            f"{', '.join(ends)});",
+            f"{''.join(f'{each}, ' for each in node.options)}{', '.join(ends)});",
             language=dtypes.Language.CPP,
-            code_global=f'#include "{_HEADER}"\n',
+            code_global=f'#include "{_KERNELS / node.header}"\n',
             side_effects=True,
         )
 
@@ -107,7 +111,8 @@ class LineInParts(nodes.LibraryNode):
     ``function`` is one of ``kernels/sample_sort.hpp``: of a line ``_in`` the elements in order
     (``sort_parts``), or their places (``argsort_parts``); of a ``_mask`` the elements of ``_in``
     that it chooses (``choose_parts``), or the places that are true (``choose_places``), in their
-    order, and zeros behind them.
+    order, and zeros behind them. Or it is the Fourier transform of ``_in`` (``transform_parts``),
+    whose ``options`` in C++ are whether it is the inverse, and a factor.
     """
 
     implementations = {LOOPS: ExpandToMap, CALL: ExpandToCall}  # noqa: RUF012
@@ -115,17 +120,29 @@ class LineInParts(nodes.LibraryNode):
 
     index = Property(dtype=int, default=0, desc="Number of the call in the lowered program")
     function = Property(dtype=str, default="sort_parts", desc="What the ranks do together")
+    options = ListProperty(element_type=str, desc="What the function is told, in C++")
 
-    def __init__(self, name: str = "line", function: str = "sort_parts", **keywords: Any) -> None:
+    def __init__(
+        self,
+        name: str = "line",
+        function: str = "sort_parts",
+        options: Sequence[str] = (),
+        **keywords: Any,
+    ) -> None:
         inputs = {"_mask"} if function.startswith("choose") else {"_in"}
         inputs |= {"_in"} if function == "choose_parts" else set()
         super().__init__(name, inputs=inputs, outputs={"_out"}, **keywords)
-        self.function = function
+        self.function, self.options = function, list(options)
 
     @property
-    def sorts(self) -> bool:
-        """Whether elements are put in order, and not chosen."""
-        return not self.function.startswith("choose")
+    def header(self) -> str:
+        """The file of the function."""
+        return "long_transform.hpp" if self.function == TRANSFORM else "sample_sort.hpp"
+
+    @property
+    def chooses(self) -> bool:
+        """Whether a mask chooses elements."""
+        return bool(self.function.startswith("choose"))
 
     @property
     def with_places(self) -> bool:

@@ -29,7 +29,7 @@ from distspmd.lowering import (
 )
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.nodes.host_call import HostCall
-from distspmd.nodes.line_in_parts import LineInParts
+from distspmd.nodes.line_in_parts import TRANSFORM, LineInParts
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.deal_blocks import asked_by
 from distspmd.passes.movement import Movement
@@ -38,6 +38,8 @@ from distspmd.placement.argument_layouts import ROOT
 from distspmd.placement.homes import Home
 from distspmd.placement.propagation import Tiled
 from distspmd.planning.select import Solution, select_plan
+from distspmd.plans.line_exchange import LineExchange
+from distspmd.plans.long_transform import LongTransform
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.sample_sort import SampleSort
 from distspmd.plans.tile_work import TileWork
@@ -93,12 +95,12 @@ class RecordDecisions:
             name=compilation.sdfg.name,
             graphs=Graphs(compilation.sdfg),
         )
-        lowering = replace(lowering, sorts=tuple(_sorts(compilation, lowering.ranks)))
+        lowering = replace(lowering, on_lines=tuple(_calls_on_lines(compilation, lowering.ranks)))
         carry(compilation.sdfg, lowering)
         compilation.lowering = lowering
 
 
-def _sorts(compilation: Compilation, ranks: int) -> Iterator[SampleSort]:
+def _calls_on_lines(compilation: Compilation, ranks: int) -> Iterator[LineExchange]:
     """The calls on lines in parts, whose nodes are told their numbers."""
     number = 0
     for space in compilation.spaces:
@@ -117,7 +119,10 @@ def _sorts(compilation: Compilation, ranks: int) -> Iterator[SampleSort]:
         node.index, number = number, number + 1
         runs = times_exactly(space.state)
         source = str(space.source or "")
-        yield SampleSort(made, size, tuple(parts), source, runs, chooses=not node.sorts)
+        if node.function == TRANSFORM:
+            yield LongTransform(made, size, tuple(parts), source, runs)
+        else:
+            yield SampleSort(made, size, tuple(parts), source, runs, chooses=node.chooses)
 
 
 def _work(space: IterationSpace, compilation: Compilation) -> TileWork:

@@ -105,6 +105,11 @@ class RowExchange:
             raise PlanError(f"rows of {self.data!r}: {self.dtype} cannot be added up.")
 
     @property
+    def rounds(self) -> int:
+        """How often ranks wait for each other's messages."""
+        return 1
+
+    @property
     def nrow(self) -> int:
         """Bytes of a row."""
         return self.width * self.dtype.itemsize

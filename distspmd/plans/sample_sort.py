@@ -16,72 +16,38 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from distspmd.layouts.intervals import Interval
+from distspmd.plans.line_exchange import LineExchange
 
 
 @dataclass(frozen=True)
-class SampleSort:
+class SampleSort(LineExchange):
     """A sort of a line in a lowered program.
 
     Attributes:
-        data: the container that gets the line in order, or the places of its elements.
-        itemsize: bytes of an element that moves.
-        parts: of the line by ranks; ranks with the same part have the same result.
-        source: where in the user's program it is.
-        times: how often it runs; None where that is not known before.
         chooses: whether chosen elements close up, in their order, and none is sorted.
     """
 
-    data: str
-    itemsize: int
-    parts: tuple[Interval, ...]
-    source: str = ""
-    times: int | None = 1
     chooses: bool = False
-
-    @property
-    def ranks(self) -> int:
-        """Ranks that take part in the run."""
-        return len(self.parts)
-
-    @property
-    def holders(self) -> tuple[int, ...]:
-        """Ranks that sort, by their parts: the first of those with the same part."""
-        first: dict[Interval, int] = {}
-        for rank, (lo, hi) in enumerate(self.parts):
-            if lo < hi:
-                first.setdefault((lo, hi), rank)
-        return tuple(first[part] for part in sorted(first))
-
-    @property
-    def is_split(self) -> bool:
-        """Whether anything moves."""
-        return len(self.holders) > 1
-
-    def _given(self) -> int:
-        """Bytes of results that ranks get from others with the same part."""
-        sizes = [hi - lo for lo, hi in self.parts]
-        return (sum(sizes) - sum(sizes[rank] for rank in self.holders)) * self.itemsize
 
     @property
     def most_bytes(self) -> int:
         """Bytes that all ranks receive at most: each element, once."""
         if not self.is_split:
             return 0
-        first, *others = (self.parts[rank][1] - self.parts[rank][0] for rank in self.holders)
+        first, *others = self.sizes
         moving = sum(others) if self.chooses else first + sum(others)
-        return moving * self.itemsize + self._given()
+        return moving * self.itemsize + self.given_bytes
 
     @property
     def expected_bytes(self) -> int:
         """Bytes that all ranks receive of a line in no order."""
         if not self.is_split:
             return 0
-        sizes = [self.parts[rank][1] - self.parts[rank][0] for rank in self.holders]
+        sizes = self.sizes
         if self.chooses:  # half of them
-            return sum(sizes[1:]) // 2 * self.itemsize + self._given()
+            return sum(sizes[1:]) // 2 * self.itemsize + self.given_bytes
         stays = sum(n * n for n in sizes) / sum(sizes)
-        return round((sum(sizes) - stays) * self.itemsize) + self._given()
+        return round((sum(sizes) - stays) * self.itemsize) + self.given_bytes
 
     def received_bytes(self, line: NDArray[Any]) -> int:
         """Bytes that all ranks receive of a line, or of a mask that chooses from one."""
@@ -90,7 +56,7 @@ class SampleSort:
         order = np.flatnonzero(line) if self.chooses else np.argsort(line, kind="stable")
         ends = [self.parts[rank] for rank in self.holders]
         stays = sum(int(((order[lo:hi] >= lo) & (order[lo:hi] < hi)).sum()) for lo, hi in ends)
-        return (len(order) - stays) * self.itemsize + self._given()
+        return (len(order) - stays) * self.itemsize + self.given_bytes
 
     def simulate(self, tiles: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         """The parts of the line in order, of its parts: the meaning of a sort of elements."""
@@ -103,16 +69,6 @@ class SampleSort:
         """What it is called in messages."""
         what = "choice" if self.chooses else "sort"
         return f"the {what} of {self.data} of {self.source or 'the program'}"
-
-    @property
-    def received(self) -> int | None:
-        """Bytes that all ranks receive in a run, which are not known before."""
-        return None
-
-    @property
-    def asked(self) -> tuple[int, ...]:
-        """Dimensions in which data decide what moves."""
-        return (0,)
 
     @property
     def layouts(self) -> str:

@@ -106,7 +106,7 @@ def predict(lowered: Any, machine: Machine | None = None) -> Prediction:
     for rows in found.at_run_time:
         each = rows.expected_bytes / max(1, found.ranks)
         times = rows.times or HEURISTICS.unknown_loop
-        seconds = times * ((found.ranks - 1) * model.alpha + each * model.beta)
+        seconds = times * (rows.rounds * (found.ranks - 1) * model.alpha + each * model.beta)
         moves.append((rows.data, rows.layouts, times, seconds))
     return Prediction(
         tuple((space.name, space.work.seconds(model)) for space in found.spaces), tuple(moves)

@@ -49,7 +49,7 @@ from distspmd.frontend.tensor_ir.variables import find_variables
 from distspmd.frontend.tensor_ir.whole_numbers import among, text
 from distspmd.nodes.contraction_operands import Einsum, Operand
 from distspmd.nodes.host_call import HostCall
-from distspmd.nodes.line_in_parts import LineInParts
+from distspmd.nodes.line_in_parts import TRANSFORM, LineInParts
 from distspmd.nodes.subscripts import Subscripts
 from distspmd.runtime.calls.form import CallForm, call_form_of
 from distspmd.runtime.host.host_functions import host_call
@@ -297,7 +297,14 @@ class _Run:
         if isinstance(node, LineInParts):
             found = self.memory_of(library.outputs["_out"])
             given = {name: self.memory_of(c) for name, c in library.inputs.items()}
-            if not node.sorts:
+            if node.function == TRANSFORM:
+                is_inverse, halves = node.options
+                (line,) = given.values()
+                transformed = np.fft.ifft if is_inverse == "true" else np.fft.fft
+                plain = "forward" if is_inverse == "true" else "backward"
+                found[:] = transformed(line, norm=plain) / len(line) ** (int(halves) / 2)
+                return
+            if node.chooses:
                 mask = given["_mask"]
                 chosen = given["_in"][mask] if "_in" in given else np.flatnonzero(mask)
                 found[:] = 0

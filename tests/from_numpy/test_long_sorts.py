@@ -106,10 +106,10 @@ def test_a_search_splits_sorts_and_gathers_no_line() -> None:
         numpy_program(repeated, *RNG.random((2, n))), ranks=4, machine=Machine()
     )
     distspmd.verify(lowering)
-    assert {sort.is_split for sort in lowering.sorts} == {True}
+    assert {sort.is_split for sort in lowering.on_lines} == {True}
     plans = [(m.data, m.solution.plan) for m in lowering.memlets if (m.times or 0) > 1]
     assert max(plan.received(rank) for _, plan in plans for rank in range(4)) < 1 << 10
-    (sort, *_) = lowering.sorts
+    (sort, *_) = lowering.on_lines
     assert (sort.expected_bytes, sort.most_bytes) == (8 * n * 3 // 4, 8 * n)
 
 
@@ -136,7 +136,7 @@ def test_chosen_elements_move_once_and_no_line_is_gathered() -> None:
     sdfg = numpy_program(closing_up, *RNG.random((2, n)))
     lowering = distspmd.lower(sdfg, ranks=4, machine=Machine())
     distspmd.verify(lowering)
-    assert [(s.chooses, s.most_bytes) for s in lowering.sorts] == [(True, 8 * n * 3 // 4)] * 2
+    assert [(s.chooses, s.most_bytes) for s in lowering.on_lines] == [(True, 8 * n * 3 // 4)] * 2
     plans = [m.solution.plan for m in lowering.memlets if (m.times or 0) > 1]
     assert max(plan.received(rank) for plan in plans for rank in range(4)) < 1 << 14
 

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from distspmd.errors import ArgumentError, CacheError, CompilationError, ToolchainError
 from distspmd.layouts import intervals
 from distspmd.plans.encoding import Function, Storage, words
+from distspmd.plans.line_exchange import LineExchange
 from distspmd.plans.machine import Machine
 from distspmd.plans.plan import Plan
 from distspmd.plans.request_encoding import Fetch
 from distspmd.plans.rewrites.chunk import MOST_ELEMENTS, chunk
 from distspmd.plans.rewrites.split_reductions import split_reductions
 from distspmd.plans.row_exchange import RowExchange
-from distspmd.plans.sample_sort import SampleSort
 from distspmd.runtime.engine.collective_resource import Closing
 from distspmd.runtime.shared_memory.windows import Lying, SharedNode, can_copy_in_out, can_copy_once
 from distspmd.runtime.watch.agreement import Agreement
@@ -57,7 +57,7 @@ class Engine(Closing):
             (C-contiguous tiles where left out).
         fetches: what programs ask for at run time.
         exchanges: of rows that data choose.
-        sorts: of lines that several ranks have.
+        on_lines: calls on lines that several ranks have.
         functions: of each reduction that is not one of the runtime the addresses of three
             functions (codegen/user_reductions.py).
 
@@ -73,7 +73,7 @@ class Engine(Closing):
         fetches: Sequence[Fetch] = (),
         functions: Mapping[Function, tuple[int, int, int]] | None = None,
         exchanges: Sequence[RowExchange] = (),
-        sorts: Sequence[SampleSort] = (),
+        on_lines: Sequence[LineExchange] = (),
     ) -> None:
         from mpi4py.MPI import _handleof
 
@@ -98,10 +98,10 @@ class Engine(Closing):
         for exchange in exchanges:
             rows = exchange.words(self.rank)
             self._library.distspmd_add_exchange(self.context, _pointer_to(rows), len(rows))
-        for sort in sorts:
-            self._library.distspmd_add_talk(self.context, sort.title.encode(), sort.ranks)
+        for call in on_lines:
+            self._library.distspmd_add_talk(self.context, call.title.encode(), call.ranks)
         found = [fetch.name for fetch in fetches]
-        found += [*(each.title for each in exchanges), *(each.title for each in sorts)]
+        found += [*(each.title for each in exchanges), *(each.title for each in on_lines)]
         movements = Movements([name for name, *_ in plans], found)
         self._library.distspmd_use_movements(self.context, _pointer_to(movements.numbers))
         self._movements = movements
@@ -299,8 +299,8 @@ class Engine(Closing):
         )
         return Statistics(seconds.value, calls.value, received.value, least_bytes=received.value)
 
-    def sort_statistics(self, number: int) -> Statistics:
-        """What ranks told each other in the calls of a sort so far, but for counts and samples."""
+    def line_statistics(self, number: int) -> Statistics:
+        """What ranks told each other in the calls on a line so far, but for counts and samples."""
         seconds, calls, received = ctypes.c_double(), ctypes.c_int64(), ctypes.c_int64()
         self._library.distspmd_talk_statistics(
             self.context, number, ctypes.byref(seconds), ctypes.byref(calls), ctypes.byref(received)

@@ -22,12 +22,17 @@ SLOW = pytest.mark.slow
 
 @pytest.mark.parametrize("ranks", [3, *(pytest.param(n, marks=SLOW) for n in (1, 2, 4, 5, 6))])
 def test_random_sorts_are_those_of_numpy(launch: Any, tmp_path: Path, ranks: int) -> None:
-    library = tmp_path / "parts_in_order.so"
-    source = HERE / "parts_in_order.cpp"
+    library = library_of(HERE / "parts_in_order.cpp", tmp_path)
+    done = launch(HERE / "random_sorts.py", library, "60", ranks=ranks)
+    assert f"60 sorts agree on {ranks} ranks" in done.stdout
+
+
+def library_of(source: Path, folder: Path) -> str:
+    """The file of kernels that a program calls."""
+    library = folder / f"{source.stem}.so"
     options = ["-std=c++17", "-O1", "-shared", "-fPIC", "-Werror", "-Wall", f"-I{INCLUDE}"]
     subprocess.run([*find_compiler().command, *options, source, "-o", library], check=True)
-    done = launch(HERE / "random_sorts.py", str(library), "60", ranks=ranks)
-    assert f"60 sorts agree on {ranks} ranks" in done.stdout
+    return str(library)
 
 
 def even(length: int, ranks: int) -> tuple[tuple[int, int], ...]:

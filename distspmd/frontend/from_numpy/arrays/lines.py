@@ -167,7 +167,7 @@ def _direct(index: Sequence[Index]) -> tuple[Length, ...]:
 
 
 LONG = 1 << 13
-"""Elements of a line from which on ranks sort it together, or close it up."""
+"""Elements of a line from which on ranks sort it together, close it up, or transform it."""
 
 
 def is_long(tracer: Tracer, tensor: Tensor) -> bool:
@@ -180,7 +180,12 @@ def is_long(tracer: Tracer, tensor: Tensor) -> bool:
 
 
 def in_parts(
-    tracer: Tracer, name: str, function: str, inputs: Mapping[str, Tensor], dtype: DType
+    tracer: Tracer,
+    name: str,
+    function: str,
+    inputs: Mapping[str, Tensor],
+    dtype: DType,
+    options: Sequence[str] = (),
 ) -> View:
     """What ranks make together of lines of one length, of which each has a part before and after.
 
@@ -190,6 +195,7 @@ def in_parts(
         function: of :class:`LineInParts`.
         inputs: lines by connector.
         dtype: of the line that is made.
+        options: what the function is told, in C++.
     """
     containers = {}
     for connector, tensor in inputs.items():
@@ -198,7 +204,7 @@ def in_parts(
             line = tracer.stored_anew(tensor, "line")
         containers[connector], shape = line.container, line.shape
     found = tracer.fresh(tracer.target or name, shape, dtype)
-    make = functools.partial(LineInParts, name, function)
+    make = functools.partial(LineInParts, name, function, options)
     tracer.add(Library(make, containers, {"_out": found.container}))
     return found
 

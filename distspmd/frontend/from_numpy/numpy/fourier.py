@@ -1,7 +1,8 @@
 """Fourier transforms, ``np.fft``: lines are transformed where they are, and others are split.
 
 A transform over several dimensions is one after the other; between them the array is redistributed,
-so that each dimension is whole when it is transformed (the pencil transform). The lines are
+so that each dimension is whole when it is transformed (the pencil transform). A long line alone is
+transformed by all ranks (:class:`distspmd.nodes.line_in_parts.LineInParts`). Lines are
 transformed by ``kernels/fourier.hpp``. No package in the index has a library for this that C++ can
 call: wheels of pocketfft, ducc0 and PyFFTW bring neither headers nor a stable interface, and MKL
 stands under another licence and runs on some processors only.
@@ -15,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.arrays.arithmetic import choose, combine, converted
-from distspmd.frontend.from_numpy.arrays.lines import along_axis, cpp
+from distspmd.frontend.from_numpy.arrays.lines import along_axis, cpp, in_parts, is_long
 from distspmd.frontend.from_numpy.arrays.shapes import normal_axis
 from distspmd.frontend.from_numpy.arrays.values import Tensor
 from distspmd.frontend.from_numpy.context import Context
+from distspmd.frontend.from_numpy.library import long_transforms
 from distspmd.frontend.from_numpy.numpy.creation import dtype_of
 from distspmd.frontend.from_numpy.numpy.reductions import finished
 from distspmd.frontend.from_numpy.numpy.registry import function
@@ -27,21 +29,30 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     add,
     floor_divide,
     multiply,
+    remainder,
+    same,
     simplified,
     subtract,
 )
+from distspmd.nodes.line_in_parts import TRANSFORM
 
 HEADER = "kernels/fourier.hpp"
 _OPPOSITE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
-def _scale(run: Context, norm: object, inverse: bool, length: Length) -> str:
-    """The factor of a transform, in C++."""
+def _halves(run: Context, norm: object, inverse: bool) -> int:
+    """The power of the square root of the length by which a transform is divided."""
     if norm not in _OPPOSITE:
         run.tracer.refuse(f'norm has to be "backward", "ortho" or "forward", not {norm!r}')
     if norm == "ortho":
-        return f"1 / std::sqrt(double({cpp(length)}))"
-    return f"1 / double({cpp(length)})" if inverse == (norm != "forward") else "1.0"
+        return 1
+    return 2 if inverse == (norm != "forward") else 0
+
+
+def _scale(run: Context, norm: object, inverse: bool, length: Length) -> str:
+    """The factor of a transform, in C++."""
+    of = f"double({cpp(length)})"
+    return ("1.0", f"1 / std::sqrt({of})", f"1 / {of}")[_halves(run, norm, inverse)]
 
 
 def _length(run: Context, n: object, default: Length) -> Length:
@@ -79,11 +90,14 @@ def transform(
     tensor, kind = _prepared(run, value, np.fft.fft)
     d = normal_axis(run.tracer, axis, tensor.ndim)
     length = _length(run, n, tensor.shape[d])
+    name = "ifft" if inverse else "fft"
+    if is_long(run.tracer, tensor) and same(length, tensor.shape[d]):
+        options = [str(inverse).lower(), str(_halves(run, norm, inverse))]
+        return in_parts(run.tracer, name, TRANSFORM, {"_in": tensor}, kind, options)
     code = (
         f"distspmd::fourier::complex_to_complex(_line0, {cpp(tensor.shape[d])}, _result0, "
         f"{cpp(length)}, {str(inverse).lower()}, {_scale(run, norm, inverse, length)});"
     )
-    name = "ifft" if inverse else "fft"
     (found,) = along_axis(run.tracer, name, tensor, d, [(length, kind)], code, header=HEADER)
     return found
 
@@ -97,6 +111,13 @@ def real_transform(
     tensor, kind = _prepared(run, value, np.fft.rfft)
     d = normal_axis(run.tracer, axis, tensor.ndim)
     length = _length(run, n, tensor.shape[d])
+    if (
+        is_long(run.tracer, tensor)
+        and same(length, tensor.shape[d])
+        and same(remainder(length, 2), 0)
+    ):
+        found = run.call(long_transforms.rfft, [tensor, _halves(run, norm, False)], {})
+        return converted(run.tracer, found, kind)
     code = (
         f"distspmd::fourier::real_to_complex(_line0, {cpp(tensor.shape[d])}, _result0, "
         f"{cpp(length)}, {_scale(run, norm, False, length)});"
@@ -112,7 +133,11 @@ def real_inverse(
     """``np.fft.irfft``."""
     tensor, kind = _prepared(run, value, np.fft.irfft)
     d = normal_axis(run.tracer, axis, tensor.ndim)
-    length = _length(run, n, multiply(2, subtract(tensor.shape[d], 1)))
+    whole = multiply(2, subtract(tensor.shape[d], 1))
+    length = _length(run, n, whole)
+    if is_long(run.tracer, tensor) and same(length, whole):
+        found = run.call(long_transforms.irfft, [tensor, _halves(run, norm, True)], {})
+        return converted(run.tracer, found, kind)
     code = (
         f"distspmd::fourier::complex_to_real(_line0, {cpp(tensor.shape[d])}, _result0, "
         f"{cpp(length)}, {_scale(run, norm, True, length)});"
