@@ -51,6 +51,14 @@ def deposit(y: Any, index: Any, v: Any) -> None:
         y *= 0.99
 
 
+def change(y: Any, index: Any, v: Any) -> None:
+    """Elements at places that are other ones in each step."""
+    for _ in range(STEPS):
+        index[:] = (5 * index + 3) % N
+        y[index] = v
+        y *= 1.01
+
+
 def scan(x: Any, y: Any) -> None:
     """Cumulative sums of one line."""
     for _ in range(STEPS):
@@ -60,12 +68,13 @@ def scan(x: Any, y: Any) -> None:
 def programs() -> dict[Callable[..., None], tuple[Any, ...]]:
     """Each program with its arguments."""
     rng = np.random.default_rng(0)
-    places = rng.integers(0, N, N // 4)
+    places = rng.integers(0, N, N)
     return {
         source: (rng.random(N), np.array([N // 3])),
         bounce: (rng.random((512, 512, 4)), rng.random((512, 512)) < 0.1),
-        scatter: (rng.random(N), places, rng.random(N // 4)),
-        deposit: (rng.random(N), places, rng.random(N // 4)),
+        scatter: (rng.random(N), places, rng.random(N)),
+        deposit: (rng.random(N), places, rng.random(N)),
+        change: (rng.random(N), places, rng.random(N)),
         scan: (rng.random(N), rng.random(N)),
     }
 

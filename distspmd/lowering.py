@@ -270,7 +270,8 @@ class Lowering:
         fetches: communication of what data decide, resolved at run time, in the order of numbers.
         searched: why its schedule was found to be the best; empty where none was searched for.
         row_exchanges: all-to-alls of rows that data choose, in the order of numbers.
-        on_lines: calls on lines that lie in parts, in the order of numbers.
+        on_lines: calls on lines that lie in parts, and writes at indices that do, in the order of
+            numbers.
         symbols: value of each symbol on the first ranks; it is 0 on all further ones.
         approximate: reads of which a dimension was taken whole, as sentences.
         remarks: what the schedule leaves idle or whole, as sentences.

@@ -116,12 +116,14 @@ _PLACES = 3.0
 
 
 def _scatter(space: IterationSpace) -> Work:
-    """Each rank copies its part, and goes through all indices, whatever part of them is its own."""
+    """An index and its value go to who holds the place: with each place goes its share of them."""
     node: Any = space.node
     (index,) = (e for e in space.state.in_edges(node) if e.dst_conn == "_in0")
-    places = _length(index.data.subset.num_elements())
-    picked = {space.parameters[d] for d in node.picked}
-    return Work(Kind.LINE, 0.5, _PLACES * places, frozenset(picked))
+    count = _length(index.data.subset.num_elements())
+    room = math.prod(
+        _length((e.end - e.begin) / e.step) for d, e in enumerate(space.ranges) if d in node.picked
+    )
+    return Work(Kind.LINE, _PLACES * count / max(1.0, room))
 
 
 _BY_BYTES = 0.4

@@ -20,7 +20,7 @@ bounded by the tile. What ranks compute is not looked at: that is what running t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import networkx as nx
@@ -47,10 +47,13 @@ from distspmd.checking.lowered_accesses import Evaluator, LibrarySpace, Touched
 from distspmd.checking.parts_of_spaces import Parts, prove_complete
 from distspmd.checking.stores import Stores
 from distspmd.checking.validity import Validity
+from distspmd.errors import PlanError
+from distspmd.layouts import intervals
 from distspmd.lowering import Lowering, TiledSpace
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.nodes.fetched_memlet import FetchedMemlet
 from distspmd.nodes.row_exchange import ExchangedRows
+from distspmd.nodes.scatter import Scatter
 from distspmd.plans.verifier import verify
 
 MOST_VALUES = (8, 3, 2)
@@ -288,7 +291,26 @@ class _Walk:
         idle = np.zeros(self.ranks, bool)
         if space is not None and space.bounds is not None:
             idle = ~self.parts.busy(space)  # it may touch an element that nobody asks for
-        return [*self.on_ranks.of_library_node(self.library[node], idle)]
+        found = [*self.on_ranks.of_library_node(self.library[node], idle)]
+        return self._together(state, node, found) if isinstance(node, Scatter) else found
+
+    def _together(self, state: SDFGState, node: Scatter, found: Sequence[Touched]) -> list[Touched]:
+        """Of indices and values that ranks send each other they have all together."""
+        own = {e.data.data for e in state.in_edges(node) if e.dst_conn in {*node.indices, "_value"}}
+        for each in found if node.in_parts else ():
+            tiles = self.stores.tiles.get(each.store)
+            if each.is_write or each.store not in own or tiles is None:
+                continue
+            missing = intervals.subtract_all(
+                intervals.whole(tiles.extents), [*dict.fromkeys(each.box)]
+            )
+            if missing:
+                raise PlanError(
+                    f"{source(state, node)}: no rank has [{intervals.box_text(missing[0])}] of "
+                    f"{each.store!r} for the write of {node.label!r}."
+                )
+        parts = own if node.in_parts else set()
+        return [replace(each, fixed=()) if each.store in parts else each for each in found]
 
     def _of_memlets(self, state: SDFGState, node: nodes.Node) -> list[Touched]:
         return [

@@ -18,7 +18,7 @@ from distspmd.codegen.reduction_symbols import addresses_of, collect_lambdas
 from distspmd.errors import CompilationError
 from distspmd.execution import tile_storage
 from distspmd.execution.listening import ANSWERS
-from distspmd.execution.messages import MESSAGES, noted_by
+from distspmd.execution.messages import MESSAGES, noted_by, runs_of
 from distspmd.execution.signature import Signature
 from distspmd.lowering import CONTEXT, Lowering
 from distspmd.plans.encoding import Storage
@@ -90,7 +90,7 @@ class Executable:
             self._run = library[entry_of(built.name)]
             self._init = library[f"__dace_init_{built.name}"]
             self._exit = library[f"__dace_exit_{built.name}"]
-            self.noted = noted_by(library)
+            self.noted, self._runs = noted_by(library), runs_of(library)
             asks, tells = ANSWERS.listen(library), MESSAGES.listen(library)
             self.tells = asks or tells or self.noted is not None
         except OSError as problem:
@@ -137,6 +137,8 @@ class Executable:
         call = self.call
         for position, array in arrays.items():
             call[position] = address(array)
+        if self._runs is not None:
+            self._runs.value += 1
         self._run(call)
 
     def on_device(self, bound: dict[str, Any], stream: Any) -> dict[str, Any]:
@@ -171,7 +173,7 @@ class Executable:
 
     def _unload(self) -> None:
         """Give the library back: the system unmaps it with the last program that has it."""
-        self.noted = None
+        self.noted = self._runs = None
         del self._run, self._init, self._exit
         _ctypes.dlclose(self._library._handle)
 

@@ -93,8 +93,18 @@ def noted_by(library: ctypes.CDLL) -> Any:
         return None
 
 
+def runs_of(library: ctypes.CDLL) -> Any:
+    """Where a program counts its runs; None for one that keeps nothing from one to the next."""
+    try:
+        return ctypes.c_int64.in_dll(library, RUNS)
+    except ValueError:
+        return None
+
+
 LISTENER = "distspmd_listener"
 """The variable of ``distspmd/kernels/tell.hpp``: the function that listens."""
+RUNS = "distspmd_runs"
+"""The variable of ``distspmd/kernels/own_places.hpp``."""
 VARIABLE = "distspmd_noted"
 """The variable of ``distspmd/kernels/checked_index.hpp``."""
 

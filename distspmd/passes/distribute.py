@@ -6,20 +6,23 @@ before -> after:  ``x -> map -> y``  ->
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dace import SDFG, InterstateEdge, Memlet, SDFGState, data, dtypes
 from dace.sdfg import nodes
 from dace.sdfg.state import ReturnBlock
 
-from distspmd.analysis.iteration_spaces import Source
+from distspmd.analysis.accesses import bound_around, loops_around
+from distspmd.analysis.iteration_spaces import IterationSpace, Source
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.lowering import CONTEXT
 from distspmd.nodes.host_call import HostCall
 from distspmd.nodes.line_in_parts import LineInParts
 from distspmd.nodes.row_exchange import ExchangedRows
+from distspmd.nodes.scatter import Scatter
 from distspmd.passes.allocate_tiles import allocate_tiles, scalar_to_array
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.gathered_copies import GatheredCopies
@@ -30,6 +33,7 @@ from distspmd.passes.rename_uses import rename_control_values, rename_edges, ren
 from distspmd.passes.tiles import Symbols
 from distspmd.passes.windows import Windows
 from distspmd.placement.homes import Home, load, plan_fetch, store, stores, works_in_place
+from distspmd.placement.propagation import Tiled
 from distspmd.plans.redistribution import Redistribution
 
 
@@ -48,6 +52,9 @@ class InsertMemlets:
                 symbols.tile_map(space.name, tiling, space.node)
             elif isinstance(space.node, HostCall):
                 space.node.iterations = symbols.iterations(space.name, space.parameters, tiling)
+            elif isinstance(space.node, Scatter):
+                space.node.in_parts = _in_parts(compilation.tiled[space.name])
+                space.node.fixed = list(_fixed_inputs(space, compilation.spaces))
         tilings = {name: tiled.tiling for name, tiled in compilation.tiled.items()}
         inserter = distribute(sdfg, compilation.homes, symbols, tilings, compilation.windows)
         compilation.movements = inserter.movements
@@ -79,7 +86,8 @@ def distribute(
     for use in uses:
         _redirect(inserter, use, containers[use.data])
     for node, state in sdfg.all_nodes_recursive():
-        if isinstance(node, ExchangedRows | LineInParts) and isinstance(state, SDFGState):
+        if _talks(node) and isinstance(state, SDFGState):
+            assert isinstance(node, nodes.LibraryNode)
             node.add_in_connector("_context", dtypes.int64)
             inserter.connect_context(state, node)
     gathered.keep_in_order()
@@ -90,6 +98,32 @@ def distribute(
     for graph in sdfg.all_sdfgs_recursive():
         graph.openmp_sections = False
     return inserter
+
+
+def _talks(node: object) -> bool:
+    """Whether ranks talk within a node."""
+    if isinstance(node, Scatter):
+        return bool(node.in_parts)
+    return isinstance(node, ExchangedRows | LineInParts)
+
+
+def _in_parts(tiled: Tiled) -> bool:
+    """Whether some rank that writes at places that data choose has not all of the indices."""
+    (own,) = (use for use in tiled.uses if any(edge.dst_conn == "_in0" for edge in use.edges))
+    lacks = own.layout.volumes < math.prod(own.layout.extents)
+    return bool((lacks & ~tiled.tiling.idle).any())
+
+
+def _fixed_inputs(space: IterationSpace, spaces: Sequence[IterationSpace]) -> Iterator[str]:
+    """Connectors of a node whose operand is the same whenever the node runs in a run."""
+    around = [*loops_around(space.state)]
+    for edge in space.state.in_edges(space.node):
+        name, subset = edge.data.data, edge.data.subset
+        if name is None or subset.free_symbols & bound_around(space.state).keys():
+            continue
+        writers = (other.state for other in spaces if name in other.writes)
+        if around and not any(around[-1] in loops_around(state) for state in writers):
+            yield edge.dst_conn
 
 
 def _redirect(inserter: Inserter, use: Use, container: data.Data) -> None:

@@ -13,10 +13,12 @@ from dace.sdfg.graph import generate_element_id
 from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.loop_runs import busiest, times, times_exactly
+from distspmd.analysis.row_sets import flat_parts
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Write, asked_elements
 from distspmd.analysis.work import CHOSEN, LINE, swept_lines, work_of
 from distspmd.dace_compat.carried import carry
+from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import (
@@ -30,6 +32,7 @@ from distspmd.lowering import (
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.nodes.host_call import HostCall
 from distspmd.nodes.line_in_parts import TRANSFORM, LineInParts
+from distspmd.nodes.scatter import Scatter
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.deal_blocks import asked_by
 from distspmd.passes.movement import Movement
@@ -42,6 +45,7 @@ from distspmd.plans.line_exchange import LineExchange
 from distspmd.plans.long_transform import LongTransform
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.sample_sort import SampleSort
+from distspmd.plans.scattered_write import ScatteredWrite
 from distspmd.plans.tile_work import TileWork
 from distspmd.schedule import Axes, Holding
 from distspmd.solvers.exchange import Exchange
@@ -101,28 +105,63 @@ class RecordDecisions:
 
 
 def _calls_on_lines(compilation: Compilation, ranks: int) -> Iterator[LineExchange]:
-    """The calls on lines in parts, whose nodes are told their numbers."""
+    """The calls in which ranks talk, whose nodes are told their numbers."""
     number = 0
     for space in compilation.spaces:
         node = space.node
-        if not isinstance(node, LineInParts):
-            continue
-        tiled = compilation.tiled[space.name]
-        (bounds,) = np.moveaxis(_bounds(tiled.tiling, {}), 1, 0)
-        parts = [(int(lo), int(hi)) if lo < hi else (0, 0) for lo, hi in bounds]
-        parts += [(0, 0)] * (ranks - len(parts))
-        (made,) = (use.data for use in tiled.uses if not isinstance(use, Read))
-        size = compilation.dtypes[made].itemsize
-        if node.with_places:  # as a struct of both
-            given = next(use.data for use in tiled.uses if isinstance(use, Read))
-            size += max(size, compilation.dtypes[given].itemsize)
-        node.index, number = number, number + 1
-        runs = times_exactly(space.state)
-        source = str(space.source or "")
-        if node.function == TRANSFORM:
-            yield LongTransform(made, size, tuple(parts), source, runs)
+        if isinstance(node, LineInParts):
+            yield _line(space, node, compilation, ranks)
+        elif isinstance(node, Scatter) and node.in_parts:
+            yield _write(space, node, compilation, ranks)
         else:
-            yield SampleSort(made, size, tuple(parts), source, runs, chooses=node.chooses)
+            continue
+        node.index, number = number, number + 1
+
+
+def _line(
+    space: IterationSpace, node: LineInParts, compilation: Compilation, ranks: int
+) -> LineExchange:
+    """A call on lines in parts."""
+    tiled = compilation.tiled[space.name]
+    (bounds,) = np.moveaxis(_bounds(tiled.tiling, {}), 1, 0)
+    parts = [(int(lo), int(hi)) if lo < hi else (0, 0) for lo, hi in bounds]
+    parts += [(0, 0)] * (ranks - len(parts))
+    (made,) = (use.data for use in tiled.uses if not isinstance(use, Read))
+    size = compilation.dtypes[made].itemsize
+    if node.with_places:  # as a struct of both
+        given = next(use.data for use in tiled.uses if isinstance(use, Read))
+        size += max(size, compilation.dtypes[given].itemsize)
+    runs = times_exactly(space.state)
+    source = str(space.source or "")
+    if node.function == TRANSFORM:
+        return LongTransform(made, size, tuple(parts), source, runs)
+    return SampleSort(made, size, tuple(parts), source, runs, chooses=node.chooses)
+
+
+def _write(
+    space: IterationSpace, node: Scatter, compilation: Compilation, ranks: int
+) -> ScatteredWrite:
+    """A write at places that data choose, of which ranks have different indices."""
+    tiled = compilation.tiled[space.name]
+    (made,) = (use for use in tiled.uses if not isinstance(use, Read))
+    (own,) = (use for use in tiled.uses if any(e.dst_conn == "_in0" for e in use.edges))
+    (value,) = (use for use in tiled.uses if any(e.dst_conn == "_value" for e in use.edges))
+    parts = flat_parts(own.layout)
+    assert parts is not None, "one dimension of the indices is split, and those before have one"
+    more = ranks - len(parts)
+    return ScatteredWrite(
+        made.data,
+        0 if node.one_value else compilation.dtypes[value.data].itemsize,
+        (*parts, *[(0, 0)] * more),
+        str(space.source or ""),
+        times_exactly(space.state),
+        picked=tuple(node.picked),
+        extents=made.layout.extents,
+        place_bytes=node.place_bytes(space.state),
+        boxes=(*made.layout.boxes, *[intervals.empty(len(made.layout.extents))] * more),
+        keeps_places=node.indices <= {*node.fixed},
+        keeps_values="_value" in node.fixed,
+    )
 
 
 def _work(space: IterationSpace, compilation: Compilation) -> TileWork:

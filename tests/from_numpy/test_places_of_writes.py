@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from conftest import Launch
 
 import distspmd
 from distspmd.frontend import numpy_program
 from distspmd.plans import Machine
+from distspmd.plans.scattered_write import ScatteredWrite
 
 RNG = np.random.default_rng(0)
+HERE = Path(__file__).parent
 
 
 def diagonals(a: Any) -> Any:
@@ -249,3 +253,32 @@ def test_who_writes_checks_the_indices(unoptimised: None, function: Callable[...
         with pytest.raises(IndexError, match=f"index {outside} is out of bounds"):
             called(*(array.copy() for array in given))
     program.close()
+
+
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("ranks", [4, *(pytest.param(n, marks=SLOW) for n in (1, 2, 3, 5, 6))])
+def test_writes_on_ranks_are_those_of_numpy(launch: Launch, ranks: int) -> None:
+    done = launch(HERE / "writes_on_ranks.py", ranks=ranks)
+    assert f"as in NumPy on {ranks} ranks" in done.stdout
+
+
+def written_where_indices_go(y: Any, index: Any, v: Any) -> None:
+    for _t in range(10):
+        index[:] = (5 * index + 3) % y.shape[0]
+        y[index] = v
+
+
+def test_each_value_moves_once_to_its_owner_where_indices_change() -> None:
+    n, ranks = 1 << 18, 4
+    given = np.ones(n), RNG.integers(0, n, n // 4), np.ones(n // 4)
+    lowering = distspmd.lower(
+        numpy_program(written_where_indices_go, *given), ranks=ranks, machine=Machine()
+    )
+    distspmd.verify(lowering)
+    assert {memlet.times for memlet in lowering.memlets} == {1}  # the arguments and the result
+    (write,) = lowering.on_lines
+    assert isinstance(write, ScatteredWrite)
+    assert write.times == 10
+    assert write.expected_bytes == (4 + 8) * n // 4 * (ranks - 1) // ranks
