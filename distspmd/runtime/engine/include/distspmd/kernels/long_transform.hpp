@@ -48,10 +48,10 @@ inline Matrix matrix_of(int64_t length) {
 template <class T>
 class Roots {
  public:
-  explicit Roots(int64_t order) : order_(order) {
-    while ((int64_t(1) << 2 * bits_) < order) ++bits_;
-    for (int64_t k = 0; k < int64_t(1) << bits_; ++k) low_.push_back(fourier::root<double>(k, order));
-    for (int64_t k = 0; k << bits_ < order; ++k) high_.push_back(fourier::root<double>(k << bits_, order));
+  explicit Roots(int64_t order) : order_(std::max<int64_t>(order, 1)) {
+    while ((int64_t(1) << 2 * bits_) < order_) ++bits_;
+    for (int64_t k = 0; k < int64_t(1) << bits_; ++k) low_.push_back(fourier::root<double>(k, order_));
+    for (int64_t k = 0; k << bits_ < order_; ++k) high_.push_back(fourier::root<double>(k << bits_, order_));
   }
   /// `exp(-2 pi i k / order)` for a `k` from 0 to the order.
   std::complex<T> at(int64_t k) const {
