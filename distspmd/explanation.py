@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from distspmd.errors import ScheduleError
 from distspmd.layouts.layout import Layout
-from distspmd.lowering import Lowering, PlannedMemlet, lowering_of
+from distspmd.lowering import Lowering, PlannedMemlet, RecordedMove, lowering_of
 from distspmd.plans.cost import Cost
 from distspmd.plans.heuristics import HEURISTICS, STAGES
-from distspmd.plans.line_exchange import LineExchange
 from distspmd.plans.plan import Plan
 from distspmd.plans.pull_table import received_by_pulls
-from distspmd.plans.row_exchange import RowExchange
 from distspmd.plans.staged_boxes import StagedBoxes
 from distspmd.runtime.devices.machine import LAST as STAGED
 from distspmd.runtime.devices.transports import TRANSPORTS
@@ -158,7 +156,7 @@ class Explanation:
         ] + [
             f"{rows.data} at {rows.source or 'the program'}, {_times(rows)}: {rows.steps}, "
             f"{rows.layouts}, {rows.found}: {rows.bytes_text}"
-            for rows in self.lowering.at_run_time
+            for rows in self.lowering.within_nodes
         ]
 
     @property
@@ -226,7 +224,7 @@ class Explanation:
                 moved.setdefault((name, piece), []).append(memlet.data)
         found = reasons.setdefault("the run decides what moves", [])
         found += [memlet.data for memlet in self.lowering.fetches]
-        found += [rows.data for rows in self.lowering.at_run_time]
+        found += [rows.data for rows in self.lowering.within_nodes]
         for (name, piece), data in moved.items():
             how = f"in pieces of up to {piece:,} bytes" if piece else "from device to device"
             said.append(
@@ -400,7 +398,7 @@ def _lost(plan: Plan, price: Cost, winner: Cost) -> str:
     )
 
 
-def _times(memlet: PlannedMemlet | RowExchange | LineExchange) -> str:
+def _times(memlet: RecordedMove) -> str:
     if memlet.times is None:
         return "as often as the run decides"
     return "once" if memlet.times == 1 else f"{memlet.times} times"

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.planning.select import Solution
+from distspmd.plans.dealt_matrix import DealtMatrix
 from distspmd.plans.line_exchange import LineExchange
 from distspmd.plans.machine import RATES, Machine
 from distspmd.plans.row_exchange import RowExchange
@@ -246,6 +247,10 @@ class PlannedMemlet:
         return " + ".join(str(step.kind) for step in self.solution.plan.steps)
 
 
+RecordedMove: TypeAlias = PlannedMemlet | RowExchange | LineExchange | DealtMatrix
+"""Communication of a lowered program."""
+
+
 @dataclass(frozen=True)
 class Graphs:
     """The SDFGs of a lowering.
@@ -272,6 +277,7 @@ class Lowering:
         row_exchanges: all-to-alls of rows that data choose, in the order of numbers.
         on_lines: calls on lines that lie in parts, and writes at indices that do, in the order of
             numbers.
+        matrices: functions of LAPACK on one matrix in parts, in the order of numbers behind those.
         symbols: value of each symbol on the first ranks; it is 0 on all further ones.
         approximate: reads of which a dimension was taken whole, as sentences.
         remarks: what the schedule leaves idle or whole, as sentences.
@@ -306,6 +312,7 @@ class Lowering:
     warned: tuple[str, ...] = ()
     row_exchanges: tuple[RowExchange, ...] = ()
     on_lines: tuple[LineExchange, ...] = ()
+    matrices: tuple[DealtMatrix, ...] = ()
     searched: str = ""
     places: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     tiles: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
@@ -344,9 +351,14 @@ class Lowering:
         return max([1, *(space.mesh.size for space in self.spaces), *held])
 
     @property
-    def at_run_time(self) -> tuple[RowExchange | LineExchange, ...]:
-        """What nodes move of which data decide how much."""
-        return (*self.row_exchanges, *(call for call in self.on_lines if call.is_split))
+    def talks(self) -> tuple[LineExchange | DealtMatrix, ...]:
+        """Library calls in which ranks talk, by the numbers of their nodes."""
+        return (*self.on_lines, *self.matrices)
+
+    @property
+    def within_nodes(self) -> tuple[RowExchange | LineExchange | DealtMatrix, ...]:
+        """What nodes move themselves."""
+        return (*self.row_exchanges, *(talk for talk in self.talks if talk.is_split))
 
     @property
     def schedule(self) -> Schedule:
@@ -452,7 +464,7 @@ class Lowering:
                 memlet.bytes_text,
                 memlet.source,
             )
-            for memlet in self.memlets + self.fetches + self.at_run_time
+            for memlet in self.memlets + self.fetches + self.within_nodes
         ]
         calls = ("array", "from -> to", "solver", "calls", "bytes received", "source")
         return [

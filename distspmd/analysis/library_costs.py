@@ -124,6 +124,7 @@ FUNCTIONS: Mapping[str, MatrixCost] = {
     "solve": MatrixCost(Kind.LU, _eliminated, _per_column(_COLUMN)),
     "inverse": MatrixCost(Kind.LU, _cubic(8 / 3)),
     "logarithm_of_determinant": MatrixCost(Kind.LU, _eliminated),
+    "diagonal_of_factor": MatrixCost(Kind.LU, _eliminated),
     "factors": MatrixCost(Kind.LU, _eliminated),
     "solve_factored": MatrixCost(Kind.LU, each=_per_column(_COLUMN)),
     "solve_triangle": MatrixCost(Kind.LU, each=_per_column(_COLUMN / 2)),

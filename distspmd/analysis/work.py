@@ -22,7 +22,7 @@ from dace.sdfg import nodes
 from numpy.typing import NDArray
 
 from distspmd.analysis import library_costs
-from distspmd.analysis.iteration_spaces import IterationSpace, main_map, parameters_of
+from distspmd.analysis.iteration_spaces import IterationSpace, main_map, parameters_of, window_name
 from distspmd.analysis.library_costs import Operations
 from distspmd.analysis.loop_runs import times
 from distspmd.analysis.scopes import nodes_inside
@@ -32,10 +32,12 @@ from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import NEST, Contraction, fastest_implementation
 from distspmd.nodes.host_call import HostCall
 from distspmd.nodes.lapack import COLUMNS, Lapack, matrix_of
+from distspmd.nodes.lapack_together import ROWS, LapackTogether
 from distspmd.nodes.line_in_parts import TRANSFORM, LineInParts
 from distspmd.nodes.row_exchange import ExchangedRows
 from distspmd.nodes.scatter import Scatter
 from distspmd.nodes.tell import Told
+from distspmd.plans.dealt_matrix import TOGETHER, WIDEST, evenly
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import RATES, Kind, Machine
 
@@ -76,6 +78,54 @@ class Work:
         lengths = np.ceil(np.array(extents)[own] / parts[:, own]).prod(axis=1)
         lengths = lengths.reshape(-1, *[1] * (np.ndim(iterations) - 1))
         return found + self.shared * (iterations / np.maximum(lengths, 1.0))
+
+    def talking(self, parts: NDArray[np.int64], machine: Machine) -> NDArray[np.float64]:
+        """Seconds in which ranks tell each other within the space, of each tiling.
+
+        Args:
+            parts: of each parameter, in a row for each tiling.
+            machine: what messages cost.
+        """
+        return np.zeros(len(parts))
+
+
+@dataclass(frozen=True)
+class DealtWork(Work):
+    """The work on one matrix, which ranks deal out where they have different rows of it.
+
+    Attributes:
+        call: what is called.
+        serial: operations that one rank does at a time.
+        sides: operations on right-hand sides, which ranks share that have other columns of them.
+        row: the number of the parameter of rows.
+    """
+
+    call: Any = None
+    serial: float = 0.0
+    sides: float = 0.0
+    row: int = 0
+
+    def in_tile(self, space: IterationSpace, iterations: Any, parts: NDArray[np.int64]) -> Any:
+        """Operations of tiles: all of the factorisation where a rank has all rows."""
+        every = math.prod(_length((each.end - each.begin) / each.step) for each in space.ranges)
+        share = iterations / max(1.0, every)
+        works, split = share > 0, parts[:, self.row] > 1
+        split = split.reshape(-1, *[1] * (np.ndim(iterations) - 1))
+        dealt = (self.operations - self.serial) * share + self.serial * works
+        return np.where(split, dealt, self.operations * works) + self.sides * share
+
+    def talking(self, parts: NDArray[np.int64], machine: Machine) -> NDArray[np.float64]:
+        """Seconds in which ranks tell each other, of each tiling."""
+        others = parts.prod(axis=1) // parts[:, self.row]
+        pairs = zip(parts[:, self.row].tolist(), others.tolist(), strict=True)
+        call = self.call
+        extents = int(call.rows), int(call.columns), int(call.sides)
+        return np.array(
+            [
+                evenly(call.function, call.dtype.itemsize, extents, own, rest).seconds(machine)
+                for own, rest in pairs
+            ]
+        )
 
 
 _FUNCTION = 4
@@ -158,6 +208,46 @@ def _lapack(space: IterationSpace) -> Work:
     return Work(row.kind, whole + each)
 
 
+_ALONE = 3.0
+"""Operations of a whole matrix as long as one takes in a block, which is narrow."""
+
+
+@dataclass(frozen=True)
+class MatrixCall:
+    """A function of LAPACK on one matrix, and right-hand sides, by their lengths."""
+
+    function: str
+    dtype: np.dtype[Any]
+    rows: float
+    columns: float
+    sides: float
+
+
+def matrix_call(space: IterationSpace) -> MatrixCall:
+    """What a space calls in which ranks share a matrix, as it is before the matrix is in parts."""
+    assert space.expansion is not None
+    node: Any = space.node
+    arrays, row = space.expansion.arrays, TOGETHER[node.function]
+    matrix = arrays[window_name("_in0")]
+    sides: Any = matrix.shape[1] if row.gives else 0
+    if 1 in row.takes:
+        sides = (*arrays[window_name("_in1")].shape, 1)[1]
+    m, n, c = (_length(sympy.sympify(extent)) for extent in (*matrix.shape, sides))
+    return MatrixCall(str(node.function), np.dtype(matrix.dtype.type), m, n, c)
+
+
+def _together(space: IterationSpace) -> Work:
+    """A call in which ranks share the work on one matrix, but for that on each block."""
+    call = matrix_call(space)
+    row, m, n = library_costs.FUNCTIONS[call.function], call.rows, call.columns
+    factor = library_costs.TYPES.get(call.dtype.str[1:], 1.0)
+    whole, each = factor * row.operations(m, n), factor * call.sides * row.each(m, n)
+    serial = min(whole, _ALONE * factor * m * n * WIDEST / 2)
+    return DealtWork(
+        row.kind, whole, call=call, serial=serial, sides=each, row=space.parameters.index(ROWS)
+    )
+
+
 def _python(space: IterationSpace) -> Work:
     """One call for all iterations of a rank."""
     node: Any = space.node
@@ -198,6 +288,7 @@ NODES: Mapping[type, Callable[[IterationSpace], Work]] = {
     ExchangedRows: _rows,
     Scatter: _scatter,
     LineInParts: _line_in_parts,
+    LapackTogether: _together,
     Lapack: _lapack,
     Solve: _lapack,
     HostCall: _python,

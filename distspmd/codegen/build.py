@@ -52,11 +52,13 @@ _HEADERS_OF_PROGRAMS = (
     "api/execute.hpp",
     "irregular/index_set.hpp",
     "kernels/complex_numbers.hpp",
+    "kernels/dealt_matrix.hpp",
     "kernels/extrema.hpp",
     "kernels/fourier.hpp",
     "kernels/lines.hpp",
     "kernels/lapack.hpp",
     "kernels/packed_product.hpp",
+    "kernels/sample_sort.hpp",
     "kernels/tell.hpp",
     "kernels/threaded_gemm.hpp",
 )

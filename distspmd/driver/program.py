@@ -20,9 +20,7 @@ from distspmd.execution.program import Program
 from distspmd.execution.signature import Parameter, Signature
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
-from distspmd.lowering import Lowering, PlannedMemlet
-from distspmd.plans.line_exchange import LineExchange
-from distspmd.plans.row_exchange import RowExchange
+from distspmd.lowering import Lowering, RecordedMove
 from distspmd.runtime.engine.engine import Statistics
 from distspmd.runtime.host.host_regions import KeptObjects
 
@@ -201,16 +199,16 @@ class DrivenProgram(Program):
 
     # -- what happened --------------------------------------------------------------------------
 
-    def statistics(self) -> list[tuple[PlannedMemlet | RowExchange | LineExchange, Statistics]]:
+    def statistics(self) -> list[tuple[RecordedMove, Statistics]]:
         """Of each distributed memlet, what all ranks together have received so far."""
         if not self._executable.is_open:
             raise self._closed()
         found = self.lowering
-        every: tuple[PlannedMemlet | RowExchange | LineExchange, ...] = (
+        every: tuple[RecordedMove, ...] = (
             *found.memlets,
             *found.fetches,
         )
-        every = (*every, *found.row_exchanges, *found.on_lines)
+        every = (*every, *found.row_exchanges, *found.talks)
         return list(zip(every, self.ranks.together(served.statistics, self.number), strict=True))
 
     def reset_statistics(self) -> None:

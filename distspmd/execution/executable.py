@@ -57,7 +57,7 @@ class Executable:
             tile_storage.resolve_fetch(memlet, lowering, rank) for memlet in lowering.fetches
         ]
         self.engine = Engine(
-            comm, plans, fetches, functions, lowering.row_exchanges, lowering.on_lines
+            comm, plans, fetches, functions, lowering.row_exchanges, lowering.talks
         )
         self._node: SharedNode | None = None
         self._tiles = self._lend_tiles(built, lowering, comm)

@@ -32,9 +32,7 @@ from distspmd.execution.passed import FirstCall
 from distspmd.execution.resident_arguments import Residents
 from distspmd.execution.signature import Signature
 from distspmd.layouts.layout import Layout
-from distspmd.lowering import Graphs, Lowering, PlannedMemlet, lowering_of
-from distspmd.plans.line_exchange import LineExchange
-from distspmd.plans.row_exchange import RowExchange
+from distspmd.lowering import Graphs, Lowering, RecordedMove, lowering_of
 from distspmd.runtime.compilers.failures import generation_error
 from distspmd.runtime.engine.collective_resource import Closing
 from distspmd.runtime.engine.engine import Statistics
@@ -493,11 +491,12 @@ class Program(Closing):
 
     # -- what happened --------------------------------------------------------------------------
 
-    def statistics(self) -> list[tuple[PlannedMemlet | RowExchange | LineExchange, Statistics]]:
+    def statistics(self) -> list[tuple[RecordedMove, Statistics]]:
         """Of each distributed memlet: time, calls and bytes received on this rank so far.
 
         The bytes are counted where they are carried, beside the fewest that any plan needs. First
-        what is planned, then what is resolved at run time, exchanges of rows, and calls on lines.
+        what is planned, then what is resolved at run time, then exchanges of rows, and library
+        calls in which ranks talk.
         """
         if not self._executable.is_open:
             raise self._closed()
@@ -506,7 +505,7 @@ class Program(Closing):
             *((m, engine.statistics(n)) for n, m in enumerate(found.memlets)),
             *((m, engine.fetch_statistics(n)) for n, m in enumerate(found.fetches)),
             *((m, engine.exchange_statistics(n)) for n, m in enumerate(found.row_exchanges)),
-            *((s, engine.line_statistics(n)) for n, s in enumerate(found.on_lines)),
+            *((t, engine.talk_statistics(n)) for n, t in enumerate(found.talks)),
         ]
 
     def _repr_html_(self) -> str:

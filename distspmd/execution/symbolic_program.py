@@ -20,10 +20,8 @@ from distspmd.errors import ArgumentError, CompilationError, DistSPMDError, Sche
 from distspmd.execution import program
 from distspmd.execution.program import Program
 from distspmd.layouts.layout import Layout
-from distspmd.lowering import Lowering, PlannedMemlet
+from distspmd.lowering import Lowering, RecordedMove
 from distspmd.plans.heuristics import HEURISTICS
-from distspmd.plans.line_exchange import LineExchange
-from distspmd.plans.row_exchange import RowExchange
 from distspmd.runtime.calls.form import call_form_of
 from distspmd.runtime.engine.collective_resource import Closing
 from distspmd.runtime.engine.engine import Statistics
@@ -190,7 +188,7 @@ class SymbolicProgram(Closing):
 
     # -- what happened --------------------------------------------------------------------------
 
-    def statistics(self) -> list[tuple[PlannedMemlet | RowExchange | LineExchange, Statistics]]:
+    def statistics(self) -> list[tuple[RecordedMove, Statistics]]:
         """Of each distributed memlet of all programs: time, calls and bytes received so far."""
         return [each for made in self._programs.values() for each in made.statistics()]
 

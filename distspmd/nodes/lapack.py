@@ -71,6 +71,7 @@ FUNCTIONS: dict[str, Function] = {
     "solve": Function(("gesv",), columns="m"),
     "inverse": Function(("gesv",)),
     "logarithm_of_determinant": Function(("getrf",)),
+    "diagonal_of_factor": Function(("getrf",)),
     "cholesky": Function(("potrf",)),
     "qr": Function(("geqrf", "orgqr|ungqr")),
     "triangle_of_qr": Function(("geqrf",)),
@@ -95,7 +96,7 @@ ALL_NAMES = tuple(sorted({name for row in FUNCTIONS.values() for name in row.nam
 
 
 @dataclass(frozen=True)
-class _Operand:
+class Operand:
     """A window of a container: dimensions of the stack, then those of one matrix by letters."""
 
     connector: str
@@ -105,13 +106,15 @@ class _Operand:
     strides: tuple[Any, ...]
 
     def offset(self, batch: Sequence[str]) -> str:
-        terms = [f"{b} * ({_text(s)})" for b, s in zip(batch, self.strides, strict=False)]
+        """Where a matrix of a stack begins."""
+        terms = [f"{b} * ({text(s)})" for b, s in zip(batch, self.strides, strict=False)]
         return " + ".join(terms) or "0"
 
     def view(self, batch: Sequence[str]) -> str:
+        """A matrix of a stack, as the header takes it."""
         lead = len(batch)
-        sizes = [_text(n) for n in self.extents[lead : lead + len(self.term)]]
-        steps = [_text(s) for s in self.strides[lead : lead + len(self.term)]]
+        sizes = [text(n) for n in self.extents[lead : lead + len(self.term)]]
+        steps = [text(s) for s in self.strides[lead : lead + len(self.term)]]
         sizes += ["1"] * (2 - len(sizes))
         steps += ["0"] * (2 - len(steps))
         numbers = ", ".join([*sizes, *steps])
@@ -119,16 +122,16 @@ class _Operand:
 
 
 @dataclass(frozen=True)
-class _Call:
+class Call:
     """What a node calls, in the windows that it has."""
 
     function: str
     options: str
     numbers: str
     batch: tuple[Any, ...]
-    inputs: tuple[_Operand, ...]
-    outputs: tuple[_Operand, ...]
-    info: _Operand | None
+    inputs: tuple[Operand, ...]
+    outputs: tuple[Operand, ...]
+    info: Operand | None
 
     @property
     def columns(self) -> str:
@@ -137,35 +140,34 @@ class _Call:
         return letter if any(letter in o.term for o in self.outputs) else ""
 
     @property
-    def operands(self) -> tuple[_Operand, ...]:
+    def operands(self) -> tuple[Operand, ...]:
+        """What it reads and writes."""
         rest = (self.info,) if self.info else ()
         return (*self.inputs, *self.outputs, *rest)
 
 
-def _call(node: nodes.LibraryNode, state: SDFGState) -> _Call:
+def call_of(node: nodes.LibraryNode, state: SDFGState) -> Call:
     """The call of a node of ours, or of DaCe's node for linear equations."""
     memlets = {e.dst_conn: e.data for e in state.in_edges(node) if not e.data.is_empty()}
     memlets |= {e.src_conn: e.data for e in state.out_edges(node) if not e.data.is_empty()}
 
-    def operand(connector: str, term: str) -> _Operand:
+    def operand(connector: str, term: str) -> Operand:
         memlet = memlets[connector]
         container = state.sdfg.arrays[memlet.data]
         sizes = tuple(memlet.subset.size())
-        return _Operand(connector, container.dtype, term, sizes, tuple(container.strides))
+        return Operand(connector, container.dtype, term, sizes, tuple(container.strides))
 
     if not isinstance(node, Lapack):
         columns = "nm" if len(memlets["_bout"].subset.size()) == 2 else "n"
         both = operand("_ain", "nn"), operand("_bin", columns)
-        return _Call("solve", "", "", (), both, (operand("_bout", columns),), None)
+        return Call("solve", "", "", (), both, (operand("_bout", columns),), None)
     before, after = node.subscripts.split("->")
     given = tuple(operand(f"_in{n}", term) for n, term in enumerate(before.split(",")))
     made = tuple(operand(f"_out{n}", term) for n, term in enumerate(after.split(",")))
     batch = given[0].extents[: node.batch]
-    columns = FUNCTIONS[node.function].columns
-    own = columns if columns and any(columns in o.term for o in made) else ""
-    info = operand(INFO, own) if INFO in memlets else None
+    info = operand(INFO, node.reported) if INFO in memlets else None
     _check_lengths((*given, *made), node)
-    return _Call(node.function, node.options, node.numbers, batch, given, made, info)
+    return Call(node.function, node.options, node.numbers, batch, given, made, info)
 
 
 def matrix_of(
@@ -175,7 +177,7 @@ def matrix_of(
 
     Columns of a right-hand side are 0 where there is none, and 1 where they are parameters.
     """
-    call = _call(node, state)
+    call = call_of(node, state)
     matrix = call.inputs[0]
     rows, width = (*matrix.extents[len(call.batch) :], 1)[:2]
     has_sides = FUNCTIONS[call.function].columns and len(call.inputs) > 1
@@ -186,7 +188,7 @@ COLUMNS = "__j"
 """The parameter of columns."""
 
 
-def _check_lengths(operands: Sequence[_Operand], node: Lapack) -> None:
+def _check_lengths(operands: Sequence[Operand], node: Lapack) -> None:
     known: dict[str, int] = {}
     for operand in operands:
         for letter, n in zip(operand.term, operand.extents[node.batch :], strict=False):
@@ -204,7 +206,7 @@ class ExpandToLoops(ExpandTransformation):
     @staticmethod
     def expansion(node: nodes.LibraryNode, state: SDFGState, sdfg: SDFG) -> SDFG:
         """Replace the node by a nested SDFG."""
-        call = _call(node, state)
+        call = call_of(node, state)
         inner = SDFG(f"{call.function}_loops")
         for operand in call.operands:
             inner.add_array(operand.connector, operand.extents, operand.dtype)
@@ -217,7 +219,7 @@ class ExpandToLoops(ExpandTransformation):
             ]
             ranges[COLUMNS] = f"0:{widths[0]}"
 
-        def memlet(operand: _Operand) -> Memlet:
+        def memlet(operand: Operand) -> Memlet:
             parts = [f"__b{d}" for d in range(len(call.batch))]
             for letter, n in zip(operand.term, operand.extents[len(parts) :], strict=False):
                 parts.append(COLUMNS if letter == call.columns else f"0:{n}")
@@ -245,7 +247,7 @@ class ExpandToCall(ExpandTransformation):
     @staticmethod
     def expansion(node: nodes.LibraryNode, state: SDFGState, sdfg: SDFG) -> nodes.Tasklet:
         """Replace the node by a tasklet."""
-        call = _call(node, state)
+        call = call_of(node, state)
         batch = [f"__b{d}" for d in range(len(call.batch))]
         views = [operand.view(batch) for operand in call.inputs]
         views += [call.numbers] if call.numbers else []
@@ -260,7 +262,7 @@ class ExpandToCall(ExpandTransformation):
             lines.append(f"const auto __told = {told};")
             lines.append("for (int64_t __i = 0; __i < __told.rows; ++__i) __told(__i) = __info;")
         loops = "".join(
-            f"for (int64_t {b} = 0; {b} < {_text(n)}; ++{b}) "
+            f"for (int64_t {b} = 0; {b} < {text(n)}; ++{b}) "
             for b, n in zip(batch, call.batch, strict=True)
         )
         pointers = {o.connector: dtypes.pointer(o.dtype) for o in call.operands}
@@ -274,7 +276,8 @@ class ExpandToCall(ExpandTransformation):
         )
 
 
-def _text(number: Any) -> str:
+def text(number: Any) -> str:
+    """A number in C++."""
     return str(sym2cpp(sympy.sympify(number)))
 
 
@@ -318,6 +321,12 @@ class Lapack(nodes.LibraryNode):
         super().__init__(name, inputs=inputs, outputs=outputs, **keywords)
         self.function, self.subscripts, self.batch = function, subscripts, batch
         self.options, self.numbers = options, numbers
+
+    @property
+    def reported(self) -> str:
+        """The letters of what LAPACK reports of one matrix: the columns, if a result has them."""
+        columns = FUNCTIONS[self.function].columns
+        return columns if columns in self.subscripts.partition("->")[2] else ""
 
 
 Solve.register_implementation(LOOPS, ExpandToLoops)

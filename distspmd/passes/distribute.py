@@ -20,6 +20,7 @@ from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.lowering import CONTEXT
 from distspmd.nodes.host_call import HostCall
+from distspmd.nodes.lapack_together import LapackTogether
 from distspmd.nodes.line_in_parts import LineInParts
 from distspmd.nodes.row_exchange import ExchangedRows
 from distspmd.nodes.scatter import Scatter
@@ -104,7 +105,7 @@ def _talks(node: object) -> bool:
     """Whether ranks talk within a node."""
     if isinstance(node, Scatter):
         return bool(node.in_parts)
-    return isinstance(node, ExchangedRows | LineInParts)
+    return isinstance(node, ExchangedRows | LineInParts | LapackTogether)
 
 
 def _in_parts(tiled: Tiled) -> bool:

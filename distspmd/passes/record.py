@@ -16,7 +16,7 @@ from distspmd.analysis.loop_runs import busiest, times, times_exactly
 from distspmd.analysis.row_sets import flat_parts
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Write, asked_elements
-from distspmd.analysis.work import CHOSEN, LINE, swept_lines, work_of
+from distspmd.analysis.work import CHOSEN, LINE, matrix_call, swept_lines, work_of
 from distspmd.dace_compat.carried import carry
 from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Numbers
@@ -31,6 +31,8 @@ from distspmd.lowering import (
 )
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.nodes.host_call import HostCall
+from distspmd.nodes.lapack import COLUMNS
+from distspmd.nodes.lapack_together import ROWS, LapackTogether
 from distspmd.nodes.line_in_parts import TRANSFORM, LineInParts
 from distspmd.nodes.scatter import Scatter
 from distspmd.passes.compilation import Compilation
@@ -41,6 +43,7 @@ from distspmd.placement.argument_layouts import ROOT
 from distspmd.placement.homes import Home
 from distspmd.placement.propagation import Tiled
 from distspmd.planning.select import Solution, select_plan
+from distspmd.plans.dealt_matrix import DealtMatrix
 from distspmd.plans.line_exchange import LineExchange
 from distspmd.plans.long_transform import LongTransform
 from distspmd.plans.redistribution import Redistribution
@@ -100,6 +103,8 @@ class RecordDecisions:
             graphs=Graphs(compilation.sdfg),
         )
         lowering = replace(lowering, on_lines=tuple(_calls_on_lines(compilation, lowering.ranks)))
+        matrices = tuple(_matrices(compilation, lowering.ranks, len(lowering.on_lines)))
+        lowering = replace(lowering, matrices=matrices)
         carry(compilation.sdfg, lowering)
         compilation.lowering = lowering
 
@@ -162,6 +167,39 @@ def _write(
         keeps_places=node.indices <= {*node.fixed},
         keeps_values="_value" in node.fixed,
     )
+
+
+def _matrices(compilation: Compilation, ranks: int, number: int) -> Iterator[DealtMatrix]:
+    """The functions of LAPACK on matrices in parts, whose nodes are told their numbers."""
+    for space in compilation.spaces:
+        node = space.node
+        if not isinstance(node, LapackTogether):
+            continue
+        tiled = compilation.tiled[space.name]
+        bounds = dict(
+            zip(space.parameters, np.moveaxis(_bounds(tiled.tiling, {}), 1, 0), strict=True)
+        )
+        parts = {
+            name: tuple((int(lo), int(hi)) if lo < hi else (0, 0) for lo, hi in own)
+            + ((0, 0),) * (ranks - len(own))
+            for name, own in bounds.items()
+        }
+        call = matrix_call(space)
+        made = next(use.data for use in tiled.uses if not isinstance(use, Read))
+        found = DealtMatrix(
+            made,
+            call.function,
+            call.dtype.itemsize,
+            int(call.columns),
+            parts[ROWS],
+            int(call.sides),
+            parts.get(COLUMNS, ()),
+            str(space.source or ""),
+            times_exactly(space.state),
+            turned=node.options == "'U'",
+        )
+        node.index, node.block, number = number, found.block, number + 1
+        yield found
 
 
 def _work(space: IterationSpace, compilation: Compilation) -> TileWork:

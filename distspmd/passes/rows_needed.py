@@ -27,6 +27,7 @@ from distspmd.analysis.row_sets import (
 from distspmd.analysis.uses import Read, Use, Write
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
+from distspmd.nodes.lapack_together import LapackTogether
 from distspmd.nodes.line_in_parts import LineInParts
 from distspmd.nodes.row_exchange import ExchangedRows
 from distspmd.passes.partial_values import PartialValues
@@ -91,7 +92,7 @@ class RowsNeeded(PartialValues):
         if (
             len(own) != 1
             or not _reads_all_rows(own[0])
-            or isinstance(space.node, ExchangedRows | LineInParts)
+            or isinstance(space.node, ExchangedRows | LineInParts | LapackTogether)
         ):
             return None
         tiling, index = tiled.tiling, self._index(space, data)

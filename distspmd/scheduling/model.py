@@ -208,7 +208,9 @@ class Model:
             tilings.working[:, None],
             again,
         )
-        seconds = each.max(axis=1) * (1 + _SHORTER * np.log2(self._cuts(footprint, tilings)))
+        talking = work.talking(tilings.parts, program.machine)
+        longer = 1 + _SHORTER * np.log2(self._cuts(footprint, tilings))
+        seconds = (each.max(axis=1) + talking) * longer
         return SpaceVariable(name, candidates, program.times[name] * seconds, tiles.max(axis=1))
 
     def _cuts(self, footprint: Footprint, tilings: Tilings) -> NDArray[np.int64]:

@@ -41,12 +41,13 @@ class Scores:
             held = footprint.boxes(slot.touched, tilings)
             nbytes += held.volumes[:, 0] * self.itemsizes[slot.data]
         work = self.works[space.name]
-        return self.machine.beta * nbytes + self.machine.computing(
+        working = self.machine.computing(
             work.in_tile(space, tilings.iterations[:, 0], tilings.parts),
             nbytes,
             work.kind,
             tilings.parts.prod(axis=1),
         )
+        return self.machine.beta * nbytes + working + work.talking(tilings.parts, self.machine)
 
 
 def candidates_of(

@@ -8,6 +8,7 @@ from typing import Any
 from distspmd.errors import ArgumentError, ScheduleError, describe
 from distspmd.lowering import Lowering, lowering_of
 from distspmd.plans.cost import cost
+from distspmd.plans.dealt_matrix import DealtMatrix
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
 from distspmd.tables import Table, as_html, as_text, shorten
@@ -103,10 +104,14 @@ def predict(lowered: Any, machine: Machine | None = None) -> Prediction:
         else:
             seconds = model.passing(times, memlet.received)
         moves.append((memlet.data, memlet.layouts, times, float(seconds)))
-    for rows in found.at_run_time:
-        each = rows.expected_bytes / max(1, found.ranks)
+    for rows in found.within_nodes:
         times = rows.times or HEURISTICS.unknown_loop
-        seconds = times * (rows.rounds * (found.ranks - 1) * model.alpha + each * model.beta)
+        if isinstance(rows, DealtMatrix):
+            once = rows.seconds(model)
+        else:
+            each = rows.expected_bytes / max(1, found.ranks)
+            once = rows.rounds * (found.ranks - 1) * model.alpha + each * model.beta
+        seconds = times * once
         moves.append((rows.data, rows.layouts, times, seconds))
     return Prediction(
         tuple((space.name, space.work.seconds(model)) for space in found.spaces), tuple(moves)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from distspmd.errors import ArgumentError, CacheError, CompilationError, ToolchainError
 from distspmd.layouts import intervals
+from distspmd.plans.dealt_matrix import DealtMatrix
 from distspmd.plans.encoding import Function, Storage, words
 from distspmd.plans.line_exchange import LineExchange
 from distspmd.plans.machine import Machine
@@ -57,7 +58,7 @@ class Engine(Closing):
             (C-contiguous tiles where left out).
         fetches: what programs ask for at run time.
         exchanges: of rows that data choose.
-        on_lines: calls on lines that several ranks have.
+        talks: library calls in which ranks talk.
         functions: of each reduction that is not one of the runtime the addresses of three
             functions (codegen/user_reductions.py).
 
@@ -73,7 +74,7 @@ class Engine(Closing):
         fetches: Sequence[Fetch] = (),
         functions: Mapping[Function, tuple[int, int, int]] | None = None,
         exchanges: Sequence[RowExchange] = (),
-        on_lines: Sequence[LineExchange] = (),
+        talks: Sequence[LineExchange | DealtMatrix] = (),
     ) -> None:
         from mpi4py.MPI import _handleof
 
@@ -98,10 +99,10 @@ class Engine(Closing):
         for exchange in exchanges:
             rows = exchange.words(self.rank)
             self._library.distspmd_add_exchange(self.context, _pointer_to(rows), len(rows))
-        for call in on_lines:
-            self._library.distspmd_add_talk(self.context, call.title.encode(), call.ranks)
+        for talk in talks:
+            self._library.distspmd_add_talk(self.context, talk.title.encode(), talk.ranks)
         found = [fetch.name for fetch in fetches]
-        found += [*(each.title for each in exchanges), *(each.title for each in on_lines)]
+        found += [*(each.title for each in exchanges), *(each.title for each in talks)]
         movements = Movements([name for name, *_ in plans], found)
         self._library.distspmd_use_movements(self.context, _pointer_to(movements.numbers))
         self._movements = movements
@@ -299,8 +300,8 @@ class Engine(Closing):
         )
         return Statistics(seconds.value, calls.value, received.value, least_bytes=received.value)
 
-    def line_statistics(self, number: int) -> Statistics:
-        """What ranks told each other in the calls on a line so far, but for counts and samples."""
+    def talk_statistics(self, number: int) -> Statistics:
+        """What ranks told each other in a library call so far, but for counts and samples."""
         seconds, calls, received = ctypes.c_double(), ctypes.c_int64(), ctypes.c_int64()
         self._library.distspmd_talk_statistics(
             self.context, number, ctypes.byref(seconds), ctypes.byref(calls), ctypes.byref(received)

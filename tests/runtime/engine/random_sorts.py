@@ -59,7 +59,7 @@ def main(path: str, cases: int) -> None:
             itemsize = dtype.itemsize + 8 * (name == "argsort")
             itemsize += -itemsize % 8 if name == "argsort" else 0
             sort = SampleSort("x", itemsize, tuple(parts), chooses=name == "choose")
-            engine = Engine(COMM, [], on_lines=[sort])
+            engine = Engine(COMM, [], talks=[sort])
             step = int(rng.integers(1, 3))
             own = np.repeat(line[begin:end], step)
             found = np.full(end - begin, 9, np.int64 if name == "argsort" else dtype)
@@ -77,7 +77,7 @@ def main(path: str, cases: int) -> None:
             wanted = wanted[begin:end]
             told = f"case {case}: {name} of {length} {dtype} in {parts}"
             np.testing.assert_array_equal(found, wanted, err_msg=told)
-            received = COMM.allreduce(engine.line_statistics(0).received_bytes)
+            received = COMM.allreduce(engine.talk_statistics(0).received_bytes)
             assert received == sort.received_bytes(mask if name == "choose" else line), (
                 told,
                 received,

@@ -35,7 +35,7 @@ def main(path: str, cases: int) -> None:
         line, parts = line.astype(dtype), parts_of(rng, length, COMM.size)
         made = np.result_type(dtype, np.complex64)
         transform = LongTransform("x", made.itemsize, tuple(parts))
-        engine = Engine(COMM, [], on_lines=[transform])
+        engine = Engine(COMM, [], talks=[transform])
         step = int(rng.integers(1, 3))
         begin, end = parts[COMM.rank]
         own = np.repeat(line[begin:end], step)
@@ -50,7 +50,7 @@ def main(path: str, cases: int) -> None:
             size = np.abs(wanted).max()
             atol = (2e-5 if made.itemsize == 8 else 1e-13) * size
             np.testing.assert_allclose(found, wanted[begin:end], 0, atol, err_msg=told)
-        received = COMM.allreduce(engine.line_statistics(0).received_bytes)
+        received = COMM.allreduce(engine.talk_statistics(0).received_bytes)
         assert received == transform.expected_bytes, (told, received, transform.expected_bytes)
         engine.close()
     if COMM.rank == 0:

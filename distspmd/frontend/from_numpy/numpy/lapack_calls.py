@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -26,6 +27,8 @@ from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.tensor_ir.statements import Container, Index, Length, Library
 from distspmd.frontend.tensor_ir.whole_numbers import same
 from distspmd.nodes.lapack import FUNCTIONS, INFO, Lapack
+from distspmd.nodes.lapack_together import LapackTogether
+from distspmd.plans.dealt_matrix import TOGETHER
 
 SINGULAR = "Singular matrix"
 NOT_SQUARE = "Last 2 dimensions of the array must be square"
@@ -158,6 +161,19 @@ def _in_room(
     return neutral_outside(converted(tracer, tensor, dtype), room, neutral, tracer.known.bounds)
 
 
+LARGE = 256
+"""Rows of a matrix from which on ranks factorise it together."""
+
+
+def is_large(run: Context, matrix: Tensor) -> bool:
+    """Whether a matrix is large enough that ranks have parts of it."""
+    tracer = run.tracer
+    is_alone = tracer.map.parallel or tracer.map.straight is not None or tracer.guarded
+    if is_alone or tracer.is_decided_by_data(*matrix.shape):
+        return False
+    return all(not isinstance(n, int) or n >= LARGE for n in matrix.shape[-2:])
+
+
 def spread(run: Context, tensor: Tensor, batch: Sequence[Length]) -> Tensor:
     """A stack of matrices for another stack, which it is broadcast to."""
     core = tensor.shape[-2:]
@@ -217,27 +233,23 @@ def call(
             if letter in term
         )[:1]
     checked = bool(error) and not tracer.map.parallel
+    together = function in TOGETHER and not batch and is_large(run, operands[0][0])
+    if together:
+        columns = operands[0][0].shape[:1]
     if checked:
         outputs[INFO] = tracer.fresh("reported", (*batch, *columns), INT64).container
-    make = _maker(name, function, subscripts, len(batch), options, numbers, checked)
+    kind = LapackTogether if together else Lapack
+    make = functools.partial(
+        kind,
+        *(name, function, subscripts, len(batch)),
+        options=options,
+        numbers=numbers,
+        has_info=checked,
+    )
     tracer.add(Library(make, inputs, outputs))
     if checked:
         _check(run, view_of(outputs[INFO]), error)
     return made
-
-
-def _maker(
-    label: str,
-    function: str,
-    subscripts: str,
-    batch: int,
-    options: str,
-    numbers: str,
-    has_info: bool,
-) -> Callable[[], Lapack]:
-    return lambda: Lapack(
-        label, function, subscripts, batch, options=options, numbers=numbers, has_info=has_info
-    )
 
 
 def _check(run: Context, reported: View, error: str) -> None:

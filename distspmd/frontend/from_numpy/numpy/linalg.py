@@ -10,6 +10,7 @@ from dace import SDFG, Memlet, SDFGState
 from dace.data import Data
 from dace.frontend.python.common import DaceSyntaxError
 
+from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.arrays import indexing
 from distspmd.frontend.from_numpy.arrays.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.arrays.checks import end_if
@@ -29,6 +30,7 @@ from distspmd.frontend.from_numpy.numpy.lapack_calls import (
     call,
     end_where_they_differ,
     inexact,
+    is_large,
     matrices,
     real_of,
     spread,
@@ -115,10 +117,26 @@ def slogdet(run: Context, a: object) -> Any:
 def _slogdet(run: Context, a: object, name: str) -> list[Any]:
     matrix = matrices(run, a, name, square=True)
     kind = inexact(run, matrix)
-    results = [((), kind), ((), real_of(kind))]
     batch = matrix.shape[:-2]
+    if not batch and is_large(run, matrix):
+        return _slogdet_of_factor(run, matrix, kind)
+    results = [((), kind), ((), real_of(kind))]
     called = "logarithm_of_determinant"
     return list(call(run, called, "nn->,", [(matrix, kind)], results, batch, label="determinant"))
+
+
+def _slogdet_of_factor(run: Context, matrix: Tensor, kind: DType) -> list[Any]:
+    """What the diagonal of a factor makes, whose parts may lie on several ranks."""
+    operands, results = [(matrix, kind)], [(matrix.shape[:1], kind)]
+    (diagonal,) = call(run, "diagonal_of_factor", "nn->n", operands, results, label="determinant")
+    sizes = run.call(np.absolute, [diagonal], {})
+    log = run.call(np.sum, [run.call(np.log, [sizes], {})], {})
+    if kind.kind == "c":
+        some = run.call(np.where, [run.call(np.equal, [sizes, 0], {}), 1, sizes], {})
+        units = run.call(np.divide, [diagonal, some], {})
+    else:
+        units = run.call(np.sign, [diagonal], {})
+    return [run.call(np.prod, [units], {}), log]
 
 
 @function(np.linalg.det)

@@ -339,6 +339,17 @@ int logarithm_of_determinant(const View<S> &a, const View<T> &sign, const View<R
   return 0;
 }
 
+/// The diagonal of the upper factor, with the signs of the exchanges of rows; zeros where it is singular.
+template <class S, class T>
+int diagonal_of_factor(const View<S> &a, const View<T> &diagonal) {
+  Columns lu(a);
+  std::vector<int> pivots(lu.rows + 1);
+  const bool is_singular = lu.rows > 0 && getrf(lu, pivots.data()) > 0;
+  for (int i = 0; i < lu.rows; ++i)
+    diagonal(i) = is_singular ? T(0) : pivots[i] == i + 1 ? lu(i, i) : -lu(i, i);
+  return 0;
+}
+
 /// The triangle of a positive definite matrix, of which one part is read.
 template <char part, class S, class T>
 int cholesky(const View<S> &a, const View<T> &x) {

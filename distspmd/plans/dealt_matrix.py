@@ -1,0 +1,276 @@
+"""Functions of LAPACK on one matrix that several ranks have rows of: what moves, and its time.
+
+The columns are dealt in blocks, in turn (``kernels/dealt_matrix.hpp``). What ranks have of the
+matrix goes to its blocks; each block is factorised by its owner and sent to the others, who bring
+theirs up to date; and results go to the ranks that have their rows. That is half a matrix to each
+rank, as in textbooks, beside the moves at both ends.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from distspmd.layouts.intervals import Interval
+from distspmd.plans.machine import Machine
+
+WIDEST = 64
+"""Columns of a block at most."""
+_TURNS = 4
+"""Blocks that each rank has at least, where there are so many columns."""
+_TOLD = 8
+"""Bytes by which a panel tells of each exchange of rows, and whether there is an error."""
+
+
+@dataclass(frozen=True)
+class Together:
+    """What ranks do together of one function.
+
+    Attributes:
+        title: in the record.
+        takes: parts of the deal that operands fill: 0 is the matrix, and 1 right-hand sides.
+        gives: the part that is the result; None where all ranks find it.
+        exchanges: whether rows change places, of which each panel tells.
+        factorises: whether blocks are factorised.
+        solves: whether right-hand sides are solved with the triangle, from the last block on.
+    """
+
+    title: str
+    takes: tuple[int, ...] = (0,)
+    gives: int | None = 0
+    exchanges: bool = False
+    factorises: bool = True
+    solves: bool = False
+
+
+TOGETHER: Mapping[str, Together] = {
+    "cholesky": Together("Cholesky's factorisation"),
+    "diagonal_of_factor": Together("elimination", gives=None, exchanges=True),
+    "solve": Together("elimination and substitution", (0, 1), 1, exchanges=True, solves=True),
+    "inverse": Together("elimination and substitution", (0,), 1, exchanges=True, solves=True),
+}
+"""Functions of :data:`distspmd.nodes.lapack.FUNCTIONS` that ranks can do together."""
+
+
+def block_of(columns: int, workers: int) -> int:
+    """Columns of a block of a matrix of so many columns."""
+    return max(1, min(WIDEST, -(-columns // (_TURNS * max(1, workers)))))
+
+
+@dataclass(frozen=True)
+class DealtMatrix:
+    """A call of a function on one matrix in a lowered program.
+
+    Attributes:
+        data: the container of the first result.
+        function: of :data:`TOGETHER`.
+        itemsize: bytes of an element.
+        columns: of the matrix.
+        rows: parts of it by ranks.
+        sides: right-hand sides, of an operand or of an identity.
+        own_sides: parts of them by ranks.
+        source: where in the user's program it is.
+        times: how often it runs; None where that is not known before.
+        turned: whether rows are dealt in the place of columns.
+    """
+
+    data: str
+    function: str
+    itemsize: int
+    columns: int
+    rows: tuple[Interval, ...]
+    sides: int = 0
+    own_sides: tuple[Interval, ...] = ()
+    source: str = ""
+    times: int | None = 1
+    turned: bool = False
+
+    @property
+    def ranks(self) -> int:
+        """Ranks that take part in the run."""
+        return len(self.rows)
+
+    @functools.cached_property
+    def workers(self) -> tuple[int, ...]:
+        """Ranks that have blocks: those that have anything."""
+        return tuple(r for r, (lo, hi) in enumerate(self.rows) if lo < hi and self._has_sides(r))
+
+    def _has_sides(self, rank: int) -> bool:
+        return not self.own_sides or self.own_sides[rank][0] < self.own_sides[rank][1]
+
+    def _columns_of(self, rank: int, part: int) -> Interval:
+        """Columns that a rank has of a part."""
+        if not part:
+            return 0, self.columns
+        return self.own_sides[rank] if self.own_sides else (0, self.sides)
+
+    @property
+    def is_split(self) -> bool:
+        """Whether ranks have different rows."""
+        return len({self.rows[rank] for rank in self.workers}) > 1
+
+    @property
+    def block(self) -> int:
+        """Columns of a block."""
+        return block_of(self.columns, len(self.workers))
+
+    @property
+    def _row(self) -> Together:
+        return TOGETHER[self.function]
+
+    @functools.cached_property
+    def _blocks(self) -> tuple[list[Interval], list[Interval]]:
+        """Columns of the blocks of the matrix, and of those of right-hand sides."""
+        starts = range(0, self.columns, self.block), range(0, self.sides, self.block)
+        ends = self.columns, self.sides
+        first, second = (
+            [(lo, min(lo + self.block, end)) for lo in own]
+            for own, end in zip(starts, ends, strict=True)
+        )
+        return first, second
+
+    def _owned(self, part: int, columns: Interval) -> Mapping[int, int]:
+        """How many of some columns of a part each worker has."""
+        found = dict.fromkeys(self.workers, 0)
+        before = len(self._blocks[0]) if part else 0
+        for number, (lo, hi) in enumerate(self._blocks[part], before):
+            owner = self.workers[number % len(self.workers)]
+            found[owner] += max(0, min(hi, columns[1]) - max(lo, columns[0]))
+        return found
+
+    def _crossing(self, part: int, holders: Sequence[int]) -> int:
+        """Elements that go between the windows of some ranks and the blocks of a part."""
+        total = 0
+        for rank in holders:
+            own = self.rows[rank], self._columns_of(rank, part)
+            (lo, hi), columns = own[::-1] if self.turned else own
+            owned = self._owned(part, columns)
+            total += (hi - lo) * (sum(owned.values()) - owned.get(rank, 0))
+        return total
+
+    def _givers(self, part: int) -> list[int]:
+        """Ranks whose windows are taken: the first of those with the same."""
+        first: dict[tuple[Interval, Interval], int] = {}
+        for rank in self.workers:
+            own = self.rows[rank], self._columns_of(rank, part)
+            first.setdefault(own, rank)
+        return list(first.values())
+
+    @functools.cached_property
+    def ends(self) -> int:
+        """Bytes between the windows of operands and results and the blocks."""
+        row = self._row
+        taken = sum(self._crossing(part, self._givers(part)) for part in row.takes)
+        given = 0 if row.gives is None else self._crossing(row.gives, self.workers)
+        return (taken + given) * self.itemsize
+
+    @functools.cached_property
+    def panels(self) -> tuple[tuple[int, int], ...]:
+        """Bytes of each panel that is sent, and how many ranks get it."""
+        count, (blocks, sides) = len(self.workers), self._blocks
+        rows = max(hi for _, hi in self.rows)
+        told = _TOLD if self._row.exchanges else 0
+        found = []
+        if self._row.factorises:
+            for lo, hi in blocks:
+                nbytes = (rows - lo) * (hi - lo) * self.itemsize + (hi - lo + 1) * told
+                found.append((nbytes, count - 1))
+        if self._row.solves:
+            owners = {number % count for number in range(len(blocks), len(blocks) + len(sides))}
+            for number, (lo, hi) in enumerate(blocks):
+                others = len(owners - {number % count})
+                found.append((hi * (hi - lo) * self.itemsize, others))
+        return tuple(found)
+
+    @property
+    def expected_bytes(self) -> int:
+        """Bytes that all ranks receive."""
+        if not self.is_split:
+            return 0
+        return self.ends + sum(nbytes * others for nbytes, others in self.panels)
+
+    def seconds(self, machine: Machine) -> float:
+        """Of what moves in one call: panels are passed on one after the other."""
+        if not self.is_split:
+            return 0.0
+        count = len(self.workers)
+        moves = 1 + len(self._row.takes)
+        ends = machine.passing(moves * (count - 1), -(-self.ends // count))
+        return ends + sum(
+            math.ceil(math.log2(others + 1)) * machine.passing(1, nbytes)
+            for nbytes, others in self.panels
+        )
+
+    @property
+    def title(self) -> str:
+        """What it is called in messages."""
+        return f"{self._row.title} of {self.source or self.data}"
+
+    @property
+    def received(self) -> int:
+        """Bytes that all ranks receive in a run of it."""
+        return self.expected_bytes
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """Dimensions in which data decide what moves: none."""
+        return ()
+
+    @property
+    def layouts(self) -> str:
+        """How the matrix lies before, within and after."""
+        parts = len({self.rows[rank] for rank in self.workers})
+        lines = "rows" if self.turned else "columns"
+        dealt = f"{lines} by {self.block} dealt to {len(self.workers)} ranks"
+        return f"{parts} parts of rows -> {dealt} -> {parts} parts of rows"
+
+    @property
+    def found(self) -> str:
+        """Who finds out what moves."""
+        return "known before"
+
+    @property
+    def steps(self) -> str:
+        """What carries it out."""
+        return f"{self._row.title} by blocks"
+
+    @property
+    def textbook(self) -> int:
+        """Bytes that textbooks count: half the matrix to each of the others, for each triangle."""
+        times = self._row.factorises + self._row.solves
+        return times * self.columns**2 // 2 * self.itemsize * (len(self.workers) - 1)
+
+    @property
+    def bytes_text(self) -> str:
+        """The bytes that ranks receive, beside those of textbooks."""
+        return (
+            f"{self.expected_bytes:,}: {self.expected_bytes - self.ends:,} of panels "
+            f"({self.textbook:,} in textbooks), {self.ends:,} to and from rows"
+        )
+
+
+@functools.lru_cache(maxsize=4096)
+def evenly(
+    function: str, itemsize: int, extents: tuple[int, int, int], parts: int, others: int = 1
+) -> DealtMatrix:
+    """A call on a matrix whose rows are split into even parts.
+
+    Args:
+        function: of :data:`TOGETHER`.
+        itemsize: bytes of an element.
+        extents: rows, columns, and right-hand sides.
+        parts: of the rows.
+        others: parts of the right-hand sides.
+    """
+    rows, columns, sides = extents
+    own, its = (
+        [*itertools.pairwise([-(-extent * p // count) for p in range(count + 1)])]
+        for extent, count in ((rows, parts), (sides, others))
+    )
+    grid = [*itertools.product(own, its)]
+    own_sides = tuple(part for _, part in grid) if others > 1 else ()
+    of_rows = tuple(part for part, _ in grid)
+    return DealtMatrix("", function, itemsize, columns, of_rows, sides, own_sides)

@@ -1,0 +1,48 @@
+"""One large matrix is factorised by all ranks together: results, bytes, errors, and schedules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import distspmd
+from distspmd.frontend import numpy_program
+from distspmd.plans import Machine
+
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("ranks", [3, *(pytest.param(n, marks=SLOW) for n in (1, 2, 4, 5, 6))])
+def test_ranks_factorise_a_matrix_together(launch: Any, root: Path, ranks: int) -> None:
+    done = launch(root / "tests" / "ranks" / "dealt_matrices.py", ranks=ranks)
+    assert "all right" in done.stdout
+
+
+def factorised(a: Any, b: Any) -> Any:
+    return np.linalg.cholesky(a), np.linalg.solve(a, b), np.linalg.inv(a), np.linalg.det(a)
+
+
+@pytest.mark.parametrize(("n", "ranks"), [(2000, 2), (3000, 4)])
+def test_a_search_splits_large_matrices_and_the_prediction_is_its_cost(n: int, ranks: int) -> None:
+    sdfg = numpy_program(factorised, np.eye(n), np.ones(n), host="refuse")
+    lowering = distspmd.lower(sdfg, ranks=ranks, machine=Machine())
+    distspmd.verify(lowering)
+    assert [call.function for call in lowering.matrices] == [
+        *("cholesky", "solve", "inverse", "diagonal_of_factor")
+    ]
+    assert all(call.is_split and len(call.workers) == ranks for call in lowering.matrices)
+    assert lowering.whole < 0.02
+    one = distspmd.predict(distspmd.lower(sdfg, {}, machine=Machine())).seconds
+    assert 0.97 * ranks > one / distspmd.predict(lowering).seconds > 0.5 * ranks
+    assert "in textbooks" in str(distspmd.explain(lowering))
+
+
+def test_matrices_that_are_too_small_stay_whole() -> None:
+    n = 300
+    sdfg = numpy_program(factorised, np.eye(n), np.ones(n), host="refuse")
+    far = Machine(alpha=1e-4, beta=1e-8)
+    lowering = distspmd.lower(sdfg, ranks=4, machine=far)
+    assert not any(call.is_split for call in lowering.matrices)

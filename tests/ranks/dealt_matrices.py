@@ -1,0 +1,146 @@
+"""Matrices that the ranks of the launch factorise together: results, bytes as said, and errors."""
+
+import sys
+from functools import partial
+
+import numpy as np
+from mpi4py import MPI
+
+import distspmd
+from distspmd.frontend.from_numpy.numpy import lapack_calls
+
+comm = MPI.COMM_WORLD
+P = comm.size
+lapack_calls.LARGE = 2
+rng = np.random.default_rng(5)
+
+
+def matrix(n, dtype, m=None):
+    found = rng.standard_normal((m or n, n))
+    if np.dtype(dtype).kind == "c":
+        found = found + 1j * rng.standard_normal(found.shape)
+    return found.astype(dtype)
+
+
+def definite(n, dtype):
+    a = matrix(n, dtype)
+    return (a @ a.conj().T + n * np.eye(n)).astype(dtype)
+
+
+def cholesky(a):
+    return np.linalg.cholesky(a)
+
+
+def cholesky_upper(a):
+    return np.linalg.cholesky(a, upper=True)
+
+
+def solved(a, b, c):
+    x, y = np.linalg.solve(a, b), np.linalg.solve(a, c)
+    return x, y
+
+
+def inverted(a):
+    return np.linalg.inv(a), *np.linalg.slogdet(a), np.linalg.det(a / 3)
+
+
+GRIDS = [(P,)] if P < 3 else [(P,), (P - 1,)]
+CASES = [
+    *((cholesky, (grid,), (definite(n, t),)) for grid in GRIDS for n, t in ((13, "d"), (150, "f"))),
+    (cholesky_upper, ((P,),), (definite(70, "D"),)),
+    (cholesky, ((P,),), (definite(2, "d"),)),
+    (solved, ((P,), (P, 1)), (matrix(150, "d"), matrix(1, "d", 150)[:, 0], matrix(70, "d", 150))),
+    (solved, (GRIDS[-1], (1, P)), (matrix(37, "F"), matrix(1, "F", 37)[:, 0], matrix(5, "F", 37))),
+    (inverted, ((P,), (P,), GRIDS[-1]), (matrix(131, "d"),)),
+    (inverted, ((P,), (P,), GRIDS[-1]), (matrix(16, "D"),)),
+    (inverted, ((P,), (P,), GRIDS[-1]), (matrix(67, "f"),)),
+]
+
+
+def lowered(function, grids, arrays):
+    """On rank 0 alone."""
+    from distspmd.frontend import numpy_program
+
+    sdfg = numpy_program(function, *arrays, host="refuse")
+    talks = [s.name for s in distspmd.iteration_spaces(sdfg) if hasattr(s.node, "block")]
+    return distspmd.lower(sdfg, dict(zip(talks, grids, strict=True)), search=False)
+
+
+def run(function, grids, arrays):
+    with distspmd.compile(partial(lowered, function, grids, arrays), comm) as program:
+        if comm.rank == 0:
+            found = program(*[array.copy() for array in arrays])
+            wanted = function(*arrays)
+            single = np.dtype(arrays[0].dtype).char in "fF"
+            for one, other in zip(*map(results, (found, wanted)), strict=True):
+                assert np.asarray(one).dtype == np.asarray(other).dtype
+                scale = max(1.0, float(np.abs(other).max(initial=0)))
+                np.testing.assert_allclose(
+                    one, other, rtol=0, atol=scale * (2e-3 if single else 1e-9)
+                )
+        else:
+            program()
+        counted = [(m, s) for m, s in program.statistics() if hasattr(m, "panels")]
+        assert counted, function.__name__
+        for grid, (call, own) in zip(grids, counted, strict=True):
+            received = comm.allreduce(own.received_bytes)
+            told = f"{function.__name__} {grid}: {call.layouts}: {received} bytes"
+            ends_early = function is determinant and received < call.expected_bytes
+            assert ends_early or received == call.expected_bytes, (told, call.expected_bytes)
+            assert call.is_split == (min(grid[0], call.columns) > 1), told
+
+
+def results(found):
+    return found if isinstance(found, tuple) else (found,)
+
+
+def ends_alike(function, grids, arrays):
+    """The error of NumPy, on all ranks."""
+    with distspmd.compile(partial(lowered, function, grids, arrays), comm) as program:
+        wanted = error_of(lambda: function(*arrays))
+        own = [array.copy() for array in arrays] if comm.rank == 0 else []
+        told = error_of(lambda: program(*own))
+        assert wanted and wanted in told, (function.__name__, comm.rank, told)
+
+
+def error_of(call):
+    try:
+        call()
+    except np.linalg.LinAlgError as error:
+        return str(error)
+    return ""
+
+
+bad = definite(90, "d")
+bad[57, 57] = -1
+
+
+def inverse(a):
+    return np.linalg.inv(a)
+
+
+def solution(a):
+    return np.linalg.solve(a, a[:, 0])
+
+
+def determinant(a):
+    return np.linalg.slogdet(a)
+
+
+EVEN = np.where(np.arange(90) == 3, 0, np.eye(90))
+CASES += [(determinant, ((P,),), (EVEN,))]
+FAULTS = [
+    (cholesky, ((P,),), (bad,)),
+    (inverse, ((P,),), (np.zeros((90, 90)),)),
+    (solution, ((P,),), (EVEN,)),
+]
+
+names = sys.argv[1:]
+for case in CASES:
+    if not names or case[0].__name__ in names:
+        run(*case)
+for case in FAULTS:
+    if not names or case[0].__name__ in names:
+        ends_alike(*case)
+if comm.rank == 0:
+    print("all right")
