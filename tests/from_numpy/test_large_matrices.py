@@ -46,3 +46,23 @@ def test_matrices_that_are_too_small_stay_whole() -> None:
     far = Machine(alpha=1e-4, beta=1e-8)
     lowering = distspmd.lower(sdfg, ranks=4, machine=far)
     assert not any(call.is_split for call in lowering.matrices)
+
+
+@pytest.mark.parametrize("device", [None, pytest.param("emulated", marks=SLOW)])
+def test_matrices_are_factorised_in_loops(device: str | None) -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.standard_normal((300, 300)), rng.standard_normal(300)
+    given = {"a": a @ a.T + 300 * np.eye(300), "b": b}
+    sdfg = numpy_program(steps, *given.values(), host="refuse")
+    spaces = [s.name for s in distspmd.iteration_spaces(sdfg) if hasattr(s.node, "block")]
+    lowering = distspmd.lower(sdfg, dict.fromkeys(spaces, (3,)))
+    assert [call.times for call in lowering.matrices] == [3, 3]
+    example = {"examples": given, "inputs": given, "device": device}
+    distspmd.check(steps, lowering.schedule, 3, runs=1, **example)
+
+
+def steps(a: Any, b: Any) -> Any:
+    for _t in range(3):
+        b[:] = np.linalg.solve(a, b) + np.linalg.cholesky(a)[:, 0]
+        a[:] = a * 0.9 + np.diag(np.abs(b))
+    return b.sum()
