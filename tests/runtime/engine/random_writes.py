@@ -213,7 +213,7 @@ def run_case(library: ctypes.CDLL, rng: Any, told: str) -> bool:
         return False
     record = case.record()
     told += f": {vars(case)}"
-    engine, tile = Engine(COMM, [], on_lines=[record]), Tile(case.boxes[COMM.rank], wanted)
+    engine, tile = Engine(COMM, [], talks=[record]), Tile(case.boxes[COMM.rank], wanted)
     writer = Writer(library, case, tile)
     (indices, values, number), moved = drawn[0], 0
     kept = [Kept() for _ in range(COMM.size)]
@@ -238,7 +238,7 @@ def run_case(library: ctypes.CDLL, rng: Any, told: str) -> bool:
         np.testing.assert_array_equal(tile.elements, wanted[tile.inside], err_msg=f"{told}, {step}")
         places = changed(case, kept, indices, begins) or step == 0
         moved += record.received_bytes(indices, places, places or begins or not case.keeps_values)
-    received = COMM.allreduce(engine.line_statistics(0).received_bytes)
+    received = COMM.allreduce(engine.talk_statistics(0).received_bytes)
     assert received == moved * case.in_parts, (told, received, moved)
     writer.free(writer.places)
     engine.close()
