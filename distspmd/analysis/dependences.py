@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 import sympy
-from dace import SDFGState
+from dace import SDFG, SDFGState
 from dace.sdfg import nodes
 from dace.sdfg.state import LoopRegion
 from dace.transformation.passes.analysis import loop_analysis
@@ -175,6 +175,26 @@ def first_dependence(
             if system.touch(first, second):
                 return Dependence(write.data, first, second, system.distance(first, second))
     return None
+
+
+def is_inside(access: Access, sdfg: SDFG) -> bool:
+    """Whether an access surely touches elements that there are."""
+    rows: list[Linear] = []
+    for name, ends in access.scope.items():
+        for end, sign in () if ends is None else ((ends.lower, 1), (ends.upper, -1)):
+            bound = _linear(sympy.sympify(end))
+            if bound is not None:
+                rows.append((Linear.of(name) - bound) * sign)
+    for dimension, extent in zip(access.dimensions, sdfg.arrays[access.data].shape, strict=True):
+        if dimension is None:
+            return False
+        ends = [_linear(sympy.sympify(e)) for e in (dimension.first, dimension.last, extent)]
+        first, last, size = ends
+        if first is None or last is None or size is None:
+            return False
+        if has_solution([], [*rows, first * -1 - 1]) or has_solution([], [*rows, last - size]):
+            return False
+    return True
 
 
 def carried_between(

@@ -14,7 +14,8 @@ from dace.sdfg import nodes
 from dace.sdfg.state import LoopRegion
 
 from distspmd.analysis.accesses import Edge
-from distspmd.expressions.ir import Argument, Expression, Operation, apply, names
+from distspmd.expressions.ir import Argument, Constant, Expression, Operation, apply, names
+from distspmd.layouts.reductions import find_reduction
 from distspmd.nodes.computation import Computation
 
 _KINDS = {
@@ -24,6 +25,8 @@ _KINDS = {
     "minimum": ("Min", "lambda x, y: min(x, y)"),
 }
 """What DaCe calls the reduction by an operation, and its function."""
+_REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
+"""The names of the reductions in the runtime, which know their neutral elements."""
 _SYNTAX: dict[type[ast.operator], str] = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply"}
 
 
@@ -122,7 +125,12 @@ def _combined(
     return _of_syntax(statement.value, old)
 
 
-def _of_operation(value: Operation, old: str) -> tuple[str, Expression] | None:
+def _of_operation(value: Expression, old: str) -> tuple[str, Expression] | None:
+    """The operation and the other operand; of a choice, too, that keeps what is there or not."""
+    if not isinstance(value, Operation):
+        return None
+    if value.name == "where":
+        return _of_choice(value, old)
     if len(value.arguments) != 2:
         return None
     for own, other in (value.arguments, value.arguments[::-1]):
@@ -133,6 +141,51 @@ def _of_operation(value: Operation, old: str) -> tuple[str, Expression] | None:
         if value.name == "subtract" and own is value.arguments[0] and other.dtype == value.dtype:
             return "add", apply("negative", other, dtype=value.dtype)
     return None
+
+
+_GREATER = {"greater": 1, "greater_equal": 1, "less": -1, "less_equal": -1}
+"""Comparisons, and whether they hold of a great first operand."""
+
+
+def _of_choice(value: Operation, old: str) -> tuple[str, Expression] | None:
+    """``where(c, old + v, old)`` adds ``v`` or nothing; ``where(v > old, v, old)`` is a maximum."""
+    condition, *chosen = value.arguments
+    kept = [isinstance(each, Argument) and each.name == old for each in chosen]
+    if kept == [True, True]:
+        return None
+    if old in names(condition):
+        return _of_extreme(value, old)
+    found = [None if k else _of_operation(each, old) for k, each in zip(kept, chosen, strict=True)]
+    if any(f is None and not k for f, k in zip(found, kept, strict=True)):
+        return None
+    kinds = {each[0] for each in found if each is not None}
+    if len(kinds) != 1:
+        return None
+    (kind,) = kinds
+    neutral = _neutral(kind, value.dtype)
+    values = [neutral if each is None else each[1] for each in found]
+    return kind, apply("where", condition, *values, dtype=value.dtype)
+
+
+def _neutral(kind: str, dtype: np.dtype[Any]) -> Constant:
+    return Constant(find_reduction(_REDUCTIONS[kind]).identity(dtype).item(), dtype)
+
+
+def _of_extreme(value: Operation, old: str) -> tuple[str, Expression] | None:
+    """A value that replaces what is there where it is greater, or less; NaN replaces nothing."""
+    condition, new, kept = value.arguments
+    if not isinstance(condition, Operation) or condition.name not in _GREATER:
+        return None
+    sign, (one, other) = _GREATER[condition.name], condition.arguments
+    if isinstance(one, Argument) and one.name == old:
+        sign, one, other = -sign, other, one
+    is_old = [isinstance(each, Argument) and each.name == old for each in (other, kept)]
+    if is_old != [True, True] or one != new or old in names(new) or new.dtype != value.dtype:
+        return None
+    kind = "maximum" if sign > 0 else "minimum"
+    if value.dtype.kind == "f":
+        new = apply("where", apply("equal", new, new), new, _neutral(kind, value.dtype))
+    return (kind, new) if value.dtype.kind in "fiu" else None
 
 
 def _of_syntax(value: ast.BinOp, old: str) -> tuple[str, ast.expr] | None:

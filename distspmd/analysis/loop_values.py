@@ -7,12 +7,14 @@ that is not straight counts as a read of everything.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import networkx as nx
 import sympy
-from dace import SDFG, SDFGState, data
+from dace import SDFG, SDFGState, data, dtypes
+from dace.sdfg import nodes
 from dace.sdfg.state import (
     AbstractControlFlowRegion,
     ConditionalBlock,
@@ -53,7 +55,7 @@ class Flow:
             if isinstance(block, SDFGState):
                 covered = self._state(block, covered)
             elif isinstance(block, LoopRegion):
-                self._read(_header(block), covered)
+                self._read(header_names(block), covered)
                 own = frozenset([block.loop_variable]) if block.loop_variable else frozenset()
                 self.through(block, covered | own)
             elif isinstance(block, AbstractControlFlowRegion):
@@ -64,7 +66,7 @@ class Flow:
         return covered
 
     def _branches(self, block: ConditionalBlock, covered: frozenset[str]) -> frozenset[str]:
-        self._read(_header(block), covered)
+        self._read(header_names(block), covered)
         ends = [self.through(branch, covered) for _, branch in block.branches]
         if all(condition is not None for condition, _ in block.branches):
             ends.append(covered)
@@ -86,7 +88,7 @@ class Flow:
             if before and node.data in filled:
                 written.add(node.data)
         if self.names - self.sdfg.arrays.keys():
-            self._read(map(str, state.free_symbols), covered)
+            self._read(names_in(state), covered)
         return covered | written
 
     def _filled(self, state: SDFGState) -> set[str]:
@@ -98,7 +100,21 @@ class Flow:
         }
 
 
-def _header(block: LoopRegion | ConditionalBlock) -> set[str]:
+def words(text: str) -> set[str]:
+    """The names in a text."""
+    return set(re.findall(r"[A-Za-z_]\w*", text))
+
+
+def names_in(state: SDFGState) -> set[str]:
+    """Symbols that a state reads, also in code of C++, in which DaCe looks for none."""
+    found = set(map(str, state.free_symbols))
+    for node, _ in state.all_nodes_recursive():
+        if isinstance(node, nodes.Tasklet) and node.language is not dtypes.Language.Python:
+            found |= words(node.code.as_string)
+    return found
+
+
+def header_names(block: LoopRegion | ConditionalBlock) -> set[str]:
     """Names that a header reads; a loop gives its variable the first value itself."""
     found = {str(s) for code in block.get_meta_codeblocks() for s in code.get_free_symbols()}
     if isinstance(block, LoopRegion):
@@ -162,7 +178,7 @@ def live_after(block: ControlFlowBlock, names: Iterable[str]) -> set[str]:
                 covered |= flow.names & edge.data.assignments.keys()
             covered = flow.blocks(region, after, covered)
             if isinstance(region, LoopRegion):
-                flow._read(_header(region), covered)
+                flow._read(header_names(region), covered)
                 again = Flow(sdfg, flow.names - covered)
                 again.blocks(region, order[: order.index(block)], frozenset([region.loop_variable]))
                 flow.exposed |= again.exposed

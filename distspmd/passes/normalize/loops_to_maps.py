@@ -35,8 +35,10 @@ from distspmd.nodes.scatter import Scatter
 from distspmd.nodes.tell import Told
 from distspmd.passes.normalize import loop_dimensions
 from distspmd.passes.normalize.combining_maps import combine_in_registers
+from distspmd.passes.normalize.loop_branches import choose_values
 from distspmd.passes.normalize.loop_dimensions import add_dimension, replace_loop
 from distspmd.passes.normalize.loop_distribution import separate
+from distspmd.passes.normalize.loop_symbols import merge_copies, numbers_of_counters
 
 Ends: TypeAlias = tuple[sympy.Expr, sympy.Expr, int]
 """The least value of a loop's variable, the greatest, and the step."""
@@ -44,6 +46,9 @@ Ends: TypeAlias = tuple[sympy.Expr, sympy.Expr, int]
 
 def map_loops(sdfg: SDFG) -> None:
     """Make maps of such loops, in place; one that stays is told why."""
+    merge_copies(sdfg)
+    numbers_of_counters(sdfg)
+    choose_values(sdfg)
     loops = [r for r in sdfg.all_control_flow_regions(recursive=False) if isinstance(r, LoopRegion)]
     combine: list[nodes.Tasklet] = []
     stay = [loop for loop in reversed(loops) if _stays(sdfg, loop, combine)]  # inner ones first

@@ -1,0 +1,293 @@
+"""Symbols that iterations hand on: copies of them are merged, and what only counts is a number.
+
+before -> after:  ``if c: m = n + 1 else: m = n``, ``n = m``  ->  ``if c: n = n + 1``  ->
+``if c: number = number + 1``, a tasklet, in ``n = number`` behind the loop. So a counter is a sum
+like any other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import sympy
+from dace import SDFG, InterstateEdge, Memlet, SDFGState, dtypes, symbolic
+from dace.sdfg.graph import Edge
+from dace.sdfg.state import (
+    AbstractControlFlowRegion,
+    ConditionalBlock,
+    ControlFlowBlock,
+    LoopRegion,
+)
+
+from distspmd.analysis.dependences import LoopRange
+from distspmd.analysis.loop_values import header_names, names_in, words
+from distspmd.analysis.whole_program import is_straight
+from distspmd.expressions.ir import Argument, Constant, Expression, IndexValue, apply
+from distspmd.nodes.computation import Computation
+
+_OtherEdge = Edge[InterstateEdge]
+
+
+class _Uses:
+    """Which edges assign each symbol, and which edges, states and headers read it."""
+
+    def __init__(self, sdfg: SDFG) -> None:
+        self.sdfg = sdfg
+        self.assigned: dict[str, list[_OtherEdge]] = {}
+        self.read: dict[str, list[Any]] = {}
+        for container in sdfg.arrays.values():
+            self._add(map(str, container.free_symbols), container)
+        for block in sdfg.all_control_flow_blocks():
+            if isinstance(block, SDFGState):
+                self._add(names_in(block), block)
+            elif isinstance(block, LoopRegion | ConditionalBlock):
+                self._add(header_names(block), block)
+        for edge in sdfg.all_interstate_edges(recursive=False):
+            texts = [*edge.data.assignments.values(), edge.data.condition.as_string]
+            self._add({word for text in texts for word in words(str(text))}, edge)
+            for name in edge.data.assignments:
+                self.assigned.setdefault(name, []).append(edge)
+
+    def _add(self, names: Iterable[str], reader: object) -> None:
+        for name in names:
+            if name in self.sdfg.symbols:
+                self.read.setdefault(name, []).append(reader)
+
+    def rename(self, old: str, new: str, copy: _OtherEdge, within: Iterable[_OtherEdge]) -> None:
+        """Give a symbol the name of the one that it is copied to at an edge."""
+        copy.data.assignments.pop(new)
+        for edge in within:
+            value = edge.data.assignments.pop(old)
+            if str(value) != new:
+                edge.data.assignments[new] = value
+                self.assigned.setdefault(new, []).append(edge)
+            else:
+                self.read[new].remove(edge)
+        self.assigned[new].remove(copy)
+        for known in (self.assigned, self.read):
+            known.pop(old, None)
+        self.sdfg.remove_symbol(old)
+
+
+def merge_copies(sdfg: SDFG) -> None:
+    """Let copies of symbols that branches and loops make have the names of their originals."""
+    regions = list(sdfg.all_control_flow_regions(recursive=False))
+    blocks = [r for r in regions if isinstance(r, ConditionalBlock) and _is_in_loop(r)]
+    loops = [r for r in regions if isinstance(r, LoopRegion) and _is_in_loop(r)]
+    if not blocks and not loops:
+        return
+    uses = _Uses(sdfg)
+    for region in reversed([r for r in regions if r in blocks or r in loops]):
+        if isinstance(region, ConditionalBlock):
+            _merge_branches(uses, region)
+        else:
+            _merge_loop(uses, region)
+
+
+def _is_in_loop(block: ControlFlowBlock) -> bool:
+    while block is not block.sdfg:
+        block = block.parent_graph
+        if isinstance(block, LoopRegion):
+            return True
+    return False
+
+
+# -- copies behind branches ---------------------------------------------------------------------
+
+
+def _merge_branches(uses: _Uses, block: ConditionalBlock) -> None:
+    """``if c: m = ... else: m = n``, ``n = m``: the branches assign ``n``."""
+    after = block.parent_graph.out_edges(block)
+    for copy in after if len(after) == 1 else ():
+        for new, value in list(copy.data.assignments.items()):
+            old = str(value)
+            others = [v for n, v in copy.data.assignments.items() if n != new]
+            alone = not any(new in words(str(v)) for v in others)
+            if alone and _is_made_inside(uses, block, copy, old, new):
+                uses.rename(old, new, copy, uses.assigned[old])
+    for condition, branch in list(block.branches):
+        if condition is None and _is_empty(branch):
+            block.remove_branch(branch)
+
+
+def _is_made_inside(
+    uses: _Uses, block: ConditionalBlock, copy: _OtherEdge, old: str, new: str
+) -> bool:
+    """Whether branches make a symbol for nothing but the copy, and look at no other one there."""
+    if old == new or uses.read.get(old) != [copy] or old not in uses.assigned:
+        return False
+    inside = _edges_in(block)
+    if any(edge not in inside for edge in uses.assigned[old]) or _assigned(block, old) != 1:
+        return False
+    if any(edge in inside for edge in uses.assigned.get(new, ())):
+        return False
+    for edge in uses.assigned[old]:
+        if any(new in words(str(v)) for n, v in edge.data.assignments.items() if n != old):
+            return False
+    readers = [each for each in uses.read.get(new, ()) if _is_inside(block, each, inside)]
+    return all(each in uses.assigned[old] for each in readers)
+
+
+def _edges_in(region: AbstractControlFlowRegion) -> list[_OtherEdge]:
+    return list(region.all_interstate_edges(recursive=False))
+
+
+def _is_inside(block: AbstractControlFlowRegion, reader: Any, edges: list[_OtherEdge]) -> bool:
+    if isinstance(reader, ControlFlowBlock):
+        return any(each is reader for each in (block, *block.all_control_flow_blocks()))
+    return any(each is reader for each in edges)
+
+
+def _assigned(region: ControlFlowBlock, name: str) -> int:
+    """How often each way through a region assigns a symbol: 0 or 1; else -1."""
+    if isinstance(region, ConditionalBlock):
+        counts = {_assigned(branch, name) for _, branch in region.branches}
+        if all(condition is not None for condition, _ in region.branches):
+            counts.add(0)
+        return counts.pop() if len(counts) == 1 else -1
+    if not isinstance(region, AbstractControlFlowRegion):
+        return 0
+    counts = [_assigned(block, name) for block in region.nodes()]
+    counts += [int(name in edge.data.assignments) for edge in region.edges()]
+    if isinstance(region, LoopRegion) or not is_straight(region):
+        return -1 if any(counts) else 0
+    return -1 if -1 in counts or sum(counts) > 1 else sum(counts)
+
+
+def _is_empty(region: AbstractControlFlowRegion) -> bool:
+    states = all(isinstance(b, SDFGState) and not b.nodes() for b in region.nodes())
+    return states and not any(edge.data.assignments for edge in region.edges())
+
+
+# -- copies around loops ------------------------------------------------------------------------
+
+
+def _merge_loop(uses: _Uses, loop: LoopRegion) -> None:
+    """``m = n``, a loop that changes ``m``, ``n = m``: the loop changes ``n``."""
+    region = loop.parent_graph
+    before, after = region.in_edges(loop), region.out_edges(loop)
+    if len(before) != 1 or len(after) != 1:
+        return
+    inside = _edges_in(loop)
+    for new, value in list(after[0].data.assignments.items()):
+        old = str(value)
+        if old == new or str(before[0].data.assignments.get(old)) != new:
+            continue
+        others = [e for e in uses.assigned[old] if e is not before[0]]
+        readers = [r for r in uses.read.get(old, ()) if r is not after[0]]
+        free = not any(_is_inside(loop, r, inside) for r in uses.read.get(new, ()))
+        free &= not any(e in inside for e in uses.assigned.get(new, ()))
+        if not free or not all(e in inside for e in (*others, *readers)):
+            continue
+        uses.rename(old, new, after[0], [])
+        before[0].data.assignments.pop(old, None)
+        uses.read[new].remove(before[0])
+        for edge in {id(e): e for e in (*others, *readers)}.values():
+            found = {_put(n, old, new): _put(str(v), old, new) for n, v in _items(edge)}
+            edge.data.assignments = found
+        uses.assigned.setdefault(new, []).extend(others)
+        uses.read[new].extend(readers)
+
+
+def _items(edge: _OtherEdge) -> Iterator[tuple[str, Any]]:
+    yield from edge.data.assignments.items()
+
+
+def _put(text: str, old: str, new: str) -> str:
+    return re.sub(rf"\b{re.escape(old)}\b", new, text)
+
+
+# -- counters -----------------------------------------------------------------------------------
+
+
+def numbers_of_counters(sdfg: SDFG) -> None:
+    """Let symbols that a loop only adds to be numbers in containers within it, in place."""
+    uses: _Uses | None = None
+    for loop in list(sdfg.all_control_flow_regions(recursive=False)):
+        if not isinstance(loop, LoopRegion) or LoopRange.of(loop) is None:
+            continue
+        inside = _edges_in(loop)
+        names = {name for edge in inside for name in edge.data.assignments}
+        for name in sorted(names & sdfg.symbols.keys()):
+            uses = uses or _Uses(sdfg)
+            added = _added(uses, loop, name, inside)
+            if added is not None:
+                _count(loop, name, added)
+                uses = None
+
+
+def _added(
+    uses: _Uses, loop: LoopRegion, name: str, inside: list[_OtherEdge]
+) -> list[tuple[_OtherEdge, Expression]] | None:
+    """What edges in a loop add to a symbol that nothing else there reads; None for others."""
+    if uses.sdfg.symbols[name] != dtypes.int64:
+        return None
+    edges = [edge for edge in uses.assigned[name] if edge in inside]
+    readers = [each for each in uses.read.get(name, ()) if _is_inside(loop, each, inside)]
+    if not all(each in edges for each in readers):
+        return None
+    found = []
+    for edge in edges:
+        others = {n: v for n, v in edge.data.assignments.items() if n != name}
+        value = str(edge.data.assignments[name])
+        if words(value) & others.keys() or any(name in words(str(v)) for v in others.values()):
+            return None
+        more = _more(uses.sdfg, symbolic.pystr_to_symbolic(value), name)
+        if more is None:
+            return None
+        found.append((edge, more))
+    return found
+
+
+def _more(sdfg: SDFG, value: sympy.Expr, name: str) -> Expression | None:
+    """What is added to a symbol: a number, or a sum of symbols; None of what is not that."""
+    terms: list[tuple[str, int]] = []
+    constant, times = 0, 0
+    for term, factor in sympy.expand(value).as_coefficients_dict().items():
+        if not sympy.sympify(factor).is_Integer:
+            return None
+        if term == 1:
+            constant = int(factor)
+        elif not isinstance(term, sympy.Symbol) or term.name in sdfg.arrays:
+            return None
+        elif term.name == name:
+            times = int(factor)
+        else:
+            terms.append((term.name, int(factor)))
+    if times != 1:
+        return None
+    whole = np.dtype(np.int64)
+    return IndexValue(tuple(terms), constant) if terms else Constant(constant, whole)
+
+
+def _count(loop: LoopRegion, name: str, added: list[tuple[_OtherEdge, Expression]]) -> None:
+    """Keep a symbol in a container while a loop runs."""
+    sdfg, whole = loop.sdfg, np.dtype(np.int64)
+    number, _ = sdfg.add_transient(f"{name}_counted", [1], dtypes.int64, find_new_name=True)
+    region = loop.parent_graph
+    starts = region.start_block is loop
+    first = region.add_state_before(loop, f"{name}_first", is_start_block=starts)
+    _assign(first, number, IndexValue(((name, 1),), 0), reads=False)
+    last = region.add_state_after(loop, f"{name}_last")
+    (leaving,) = region.edges_between(loop, last)
+    leaving.data.assignments[name] = f"{number}[0]"
+    for edge, more in added:
+        graph = next(r for r in loop.all_control_flow_regions(recursive=False) if edge in r.edges())
+        state = graph.add_state(f"{name}_counted")
+        _assign(state, number, apply("add", Argument("_before", whole), more), reads=True)
+        edge.data.assignments.pop(name)
+        graph.remove_edge(edge)
+        graph.add_edge(edge.src, state, edge.data)
+        graph.add_edge(state, edge.dst, InterstateEdge())
+
+
+def _assign(state: SDFGState, number: str, value: Expression, *, reads: bool) -> None:
+    inputs = {"_before": None} if reads else {}
+    tasklet = Computation(number, (("_out", value),), inputs, {"_out": None})
+    state.add_node(tasklet)
+    if reads:
+        state.add_edge(state.add_read(number), None, tasklet, "_before", Memlet(f"{number}[0]"))
+    state.add_edge(tasklet, "_out", state.add_write(number), None, Memlet(f"{number}[0]"))
