@@ -188,8 +188,9 @@ def is_inside(access: Access, sdfg: SDFG) -> bool:
     for dimension, extent in zip(access.dimensions, sdfg.arrays[access.data].shape, strict=True):
         if dimension is None:
             return False
-        ends = [_linear(sympy.sympify(e)) for e in (dimension.first, dimension.last, extent)]
-        first, last, size = ends
+        first, last, size = (
+            _linear(sympy.sympify(e)) for e in (dimension.first, dimension.last, extent)
+        )
         if first is None or last is None or size is None:
             return False
         if has_solution([], [*rows, first * -1 - 1]) or has_solution([], [*rows, last - size]):

@@ -143,7 +143,7 @@ def _of_operation(value: Expression, old: str) -> tuple[str, Expression] | None:
     return None
 
 
-_GREATER = {"greater": 1, "greater_equal": 1, "less": -1, "less_equal": -1}
+GREATER = {"greater": 1, "greater_equal": 1, "less": -1, "less_equal": -1}
 """Comparisons, and whether they hold of a great first operand."""
 
 
@@ -162,30 +162,36 @@ def _of_choice(value: Operation, old: str) -> tuple[str, Expression] | None:
     if len(kinds) != 1:
         return None
     (kind,) = kinds
-    neutral = _neutral(kind, value.dtype)
-    values = [neutral if each is None else each[1] for each in found]
+    nothing = neutral(kind, value.dtype)
+    values = [nothing if each is None else each[1] for each in found]
     return kind, apply("where", condition, *values, dtype=value.dtype)
 
 
-def _neutral(kind: str, dtype: np.dtype[Any]) -> Constant:
+def without_nan(kind: str, value: Expression) -> Expression:
+    """A value, or what changes nothing where it is NaN."""
+    if value.dtype.kind != "f":
+        return value
+    return apply("where", apply("equal", value, value), value, neutral(kind, value.dtype))
+
+
+def neutral(kind: str, dtype: np.dtype[Any]) -> Constant:
+    """What an operation combines with any value to that value."""
     return Constant(find_reduction(_REDUCTIONS[kind]).identity(dtype).item(), dtype)
 
 
 def _of_extreme(value: Operation, old: str) -> tuple[str, Expression] | None:
     """A value that replaces what is there where it is greater, or less; NaN replaces nothing."""
     condition, new, kept = value.arguments
-    if not isinstance(condition, Operation) or condition.name not in _GREATER:
+    if not isinstance(condition, Operation) or condition.name not in GREATER:
         return None
-    sign, (one, other) = _GREATER[condition.name], condition.arguments
+    sign, (one, other) = GREATER[condition.name], condition.arguments
     if isinstance(one, Argument) and one.name == old:
         sign, one, other = -sign, other, one
     is_old = [isinstance(each, Argument) and each.name == old for each in (other, kept)]
     if is_old != [True, True] or one != new or old in names(new) or new.dtype != value.dtype:
         return None
     kind = "maximum" if sign > 0 else "minimum"
-    if value.dtype.kind == "f":
-        new = apply("where", apply("equal", new, new), new, _neutral(kind, value.dtype))
-    return (kind, new) if value.dtype.kind in "fiu" else None
+    return (kind, without_nan(kind, new)) if value.dtype.kind in "fiu" else None
 
 
 def _of_syntax(value: ast.BinOp, old: str) -> tuple[str, ast.expr] | None:

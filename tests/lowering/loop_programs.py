@@ -242,12 +242,110 @@ def long_circle(x, out):
     return y
 
 
+def greatest(x, out):
+    best, at = -1.0, -1
+    for i in range(x.shape[0]):
+        if x[i] > best:
+            best = x[i]
+            at = i
+    return best, at
+
+
+def last_of_the_least(x, out):
+    best, at, other = 2.0, -1, 0.0
+    for i in range(x.shape[0] - 1, 0, -1):
+        d = (x[i] - x[i - 1]) ** 2
+        if d <= best and out[i] > 0.25:
+            best = d
+            other = out[i]
+            at = i - 1
+    return best, at, other
+
+
+def greatest_without_nan(x, out):
+    x[3] = x[0] = np.nan
+    best, at, most = out[0], 0, 0.0
+    for i in range(1, x.shape[0]):
+        if x[i] > best:
+            best = x[i]
+            at = i
+        d = abs(x[i])
+        if d > most:
+            most = d
+    first = x[0]
+    for v in x:
+        first = max(first, v)
+    return best, at, most, first
+
+
+def closest_pair(x, y):
+    best, p, q = 1e9, -1, -1
+    n = x.shape[0]
+    for i in range(n):
+        for j in range(i + 1, n):
+            d = (x[i, 0] - x[j, 0]) ** 2 + (x[i, 1] - x[j, 1]) ** 2
+            if d < best:
+                best = d
+                p = i
+                q = j
+    return best, p, q
+
+
+def counted_by_kind(x, out):
+    low = middle = high = 0
+    total = 0.0
+    for i, v in enumerate(x):
+        if v < 0.25:
+            low += 1
+            total += v * out[i]
+        elif v < 0.5:
+            middle += i
+        else:
+            high += 1
+            total -= v
+    return low, middle, high, total
+
+
+def close_pairs(x, y):
+    n = x.shape[0]
+    count = 0
+    for i in range(n):
+        for j in range(i + 1, n):
+            if abs(x[i, 0] - x[j, 0]) < 0.1:
+                count += 1
+    return count
+
+
+def by_halves(x, out):
+    n = x.shape[0]
+    for i in range(2 * n - 1):
+        out[(i + 1) // 2] += x[i // 2] + x[i % 7]
+
+
+def sparse_product(x, out):
+    begin = (np.arange(x.shape[0] + 1) * 5) // 3
+    columns = (np.arange(72) * 29) % x.shape[0] - 3
+    for i in range(x.shape[0]):
+        s = 0.0
+        for k in range(begin[i], begin[i + 1]):
+            s += 0.5 * x[columns[k]]
+        out[i] = s
+
+
 LONG = (long_prefix, long_recurrence, long_backwards, long_welford, long_mixture, long_circle)
 LINES = (doubled, over_time, chosen, clamped, odd_and_even, from_above, backwards, total, counted)
 LINES += (weighted_by_places,)
 LINES += (least_and_most, distances, prefix, recurrence, beside_a_recurrence, last_value, welford)
+LINES += (
+    by_halves,
+    sparse_product,
+    greatest,
+    last_of_the_least,
+    greatest_without_nan,
+    counted_by_kind,
+)
 ROWS = (row_sums, lengths_of_rows, row_by_row)
-GRIDS = (stencil, triangle, product_by_elements, seidel, wide)
+GRIDS = (stencil, triangle, product_by_elements, seidel, wide, closest_pair, close_pairs)
 PROGRAMS = {p.__name__: p for p in (*LINES, *LONG, *ROWS, *GRIDS)}
 
 

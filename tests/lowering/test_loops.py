@@ -32,7 +32,14 @@ SPLIT = {
     "long_prefix": ["__b", "__i", "i", "i", "i"],
     "long_recurrence": ["__b", "i", "i"],
     "long_welford": ["__b", "__i", "__i", "a,a,a->()", "i", "i", "i"],
-    "distances": ["i"],
+    "distances": ["__i0", "ab->a", "i", "i", "i j"],
+    "by_halves": ["i"],
+    "sparse_product": ["__i0", "__i0", "__i0", "__i0", "i"],
+    "greatest": ["a->()", "i"],
+    "last_of_the_least": ["i", "i"],
+    "counted_by_kind": ["i"],
+    "closest_pair": ["i", "i"],
+    "close_pairs": ["i"],
     "wide": ["i __i0", "i __i0"],
 }
 """Parameters of the maps, and subscripts of the contractions, that programs have."""
@@ -89,6 +96,19 @@ def test_the_record_says_which_statement_keeps_the_order():
 def test_a_loop_that_is_split_is_not_told_of():
     sdfg = numpy_program(loop_programs.doubled, *arguments(loop_programs.doubled), host="refuse")
     assert not [r for r in distspmd.lower(sdfg, {"out": (3,)}).remarks if "is not split" in r]
+
+
+def sparse_with_a_wrong_column(begin, columns, x, y):
+    for i in range(y.shape[0]):
+        for k in range(begin[i], begin[i + 1]):
+            y[i] += x[columns[k]]
+
+
+def test_a_wrong_index_in_a_loop_that_data_bound_is_an_error():
+    begin, columns = np.arange(8), np.array([0, 1, 2, -3, 9, 1, 0])
+    program = distspmd.program(host="refuse")(sparse_with_a_wrong_column)
+    with pytest.raises(IndexError, match="index 9 is out of bounds"):
+        program(begin, columns, np.ones(3), np.zeros(7))
 
 
 @pytest.mark.slow

@@ -118,7 +118,7 @@ def same(a: Whole, b: Whole) -> bool:
 
 def bound(value: Whole, bounds: Bounds, *, least: bool) -> Whole | None:
     """The least, or the greatest, that a value can be, by sizes alone; None where unknown."""
-    value = simplified(value)
+    value = _without_quotients(simplified(value), bounds, least=least)
     for name in reversed(list(bounds)):
         if isinstance(value, int):
             return value
@@ -139,11 +139,48 @@ def bound(value: Whole, bounds: Bounds, *, least: bool) -> Whole | None:
     return value
 
 
+def _without_quotients(value: Whole, bounds: Bounds, *, least: bool) -> Whole:
+    """A value that bounds another one, without the quotients and remainders by numbers in it."""
+    if isinstance(value, int):
+        return value
+    for part in value.atoms(int_floor, sympy.Mod):
+        factor, by = value.coeff(part, 1), part.args[1]
+        if not (factor.is_Integer and by.is_Integer and by > 0):
+            continue
+        lower = (factor > 0) == least
+        end: Whole | None = 0 if lower else int(by) - 1
+        if isinstance(part, int_floor):
+            inside = bound(part.args[0], bounds, least=lower)
+            end = int(inside) // int(by) if isinstance(inside, int) else None
+        if end is not None:
+            value = simplified(value.subs(part, end))
+        if isinstance(value, int):
+            return value
+    return value
+
+
 def is_decided_by_data(length: Whole, bounds: Bounds) -> bool:
     """Whether a length has symbols of which nothing is known before the run."""
     if isinstance(length, int):
         return False
     return any(bounds.get(s.name) == (None, None) for s in length.free_symbols)
+
+
+def is_ranged_by_data(value: Whole, bounds: Bounds) -> bool:
+    """Whether data decide a value, or the ends of a loop whose variable is in it."""
+    if isinstance(value, int):
+        return False
+    waiting = {s.name for s in value.free_symbols}
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        seen.add(name)
+        ends = bounds.get(name, (0, 0))
+        if ends == (None, None):
+            return True
+        found = (e for e in ends if isinstance(e, sympy.Basic))
+        waiting |= {s.name for e in found for s in e.free_symbols} - seen
+    return False
 
 
 def is_at_least(value: Whole, least: int, bounds: Bounds) -> bool:

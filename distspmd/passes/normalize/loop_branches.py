@@ -7,7 +7,7 @@ a sum like any other; ``if x[i] > m: m = x[i]``  ->  ``m = (x[i] if x[i] > m els
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,12 +15,12 @@ import networkx as nx
 import numpy as np
 from dace import SDFG, Memlet, SDFGState
 from dace.sdfg import nodes
-from dace.sdfg.state import ConditionalBlock, ControlFlowBlock, ControlFlowRegion, LoopRegion
+from dace.sdfg.state import ConditionalBlock, ControlFlowRegion, LoopRegion
 from dace.subsets import Range
 
-from distspmd.analysis.accesses import bound_around, state_accesses
+from distspmd.analysis.accesses import bound_around, loops_around, state_accesses
 from distspmd.analysis.dependences import LoopRange, is_inside
-from distspmd.analysis.loop_values import header_names, names_in, words
+from distspmd.analysis.loop_values import header_names, names_in, own_names, words
 from distspmd.analysis.symbol_values import ElementValue, values_at
 from distspmd.analysis.whole_program import is_straight
 from distspmd.expressions.ir import (
@@ -76,10 +76,8 @@ def choose_values(sdfg: SDFG) -> None:
 
 def _is_in_range(block: ConditionalBlock) -> bool:
     """Whether the next loop around a block has a range."""
-    region = block.parent_graph
-    while region is not block.sdfg and not isinstance(region, LoopRegion):
-        region = region.parent_graph
-    return isinstance(region, LoopRegion) and LoopRange.of(region) is not None
+    loop = next(loops_around(block), None)
+    return loop is not None and LoopRange.of(loop) is not None
 
 
 def _rewritten(block: ConditionalBlock) -> list[_Condition]:
@@ -94,14 +92,15 @@ def _rewritten(block: ConditionalBlock) -> list[_Condition]:
         branches.append(branch)
         conditions += [condition] if condition else []
     changes = [change for branch in branches for change in branch.changes]
-    if not changes:
+    states = [state for branch in branches for state in branch.states]
+    if not changes or not _are_handed_on(block, changes):
         return []
     used = _inlined(block, conditions[0]) if len(changes) == 1 == len(conditions) else None
     for number, branch in enumerate(branches):
         known = [used] if used else conditions[: number + 1]
         for state, tasklet in branch.changes:
             _guard(state, tasklet, known, is_else=number == len(conditions))
-    replace_loop(block, [state for branch in branches for state in branch.states])
+    replace_loop(block, states)
     return conditions
 
 
@@ -181,6 +180,15 @@ def _reads_inside(state: SDFGState) -> bool:
     return all(is_inside(access, state.sdfg) for access in accesses)
 
 
+def _are_handed_on(
+    block: ConditionalBlock, changes: Sequence[tuple[SDFGState, Computation]]
+) -> bool:
+    """Whether iterations hand on all that branches change; else each runs them for itself."""
+    names = {str(state.out_edges(tasklet)[0].data.data) for state, tasklet in changes}
+    loop = next(loops_around(block))
+    return not own_names(loop, names)
+
+
 # -- conditions ---------------------------------------------------------------------------------
 
 
@@ -213,7 +221,7 @@ def _condition_of(block: ConditionalBlock, text: str) -> _Condition | None:
         return Argument(connector, np.dtype(bool))
 
     found = value(ast.parse(text.strip(), mode="eval").body)
-    return found and _Condition(found, reads, symbols)
+    return None if found is None else _Condition(found, reads, symbols)
 
 
 def _writer_of(sdfg: SDFG, name: str) -> tuple[SDFGState, Computation] | None:
@@ -256,14 +264,16 @@ def _inlined(block: ConditionalBlock, condition: _Condition) -> _Condition | Non
         return None
     by = {str(e.dst_conn): f"_of{e.dst_conn}" for e in edges}
     arguments = {
-        str(e.dst_conn): Argument(by[str(e.dst_conn)], _type(block.sdfg, e.data.data)) for e in edges
+        str(e.dst_conn): Argument(by[str(e.dst_conn)], _type(block.sdfg, e.data.data))
+        for e in edges
     }
     reads = {by[str(e.dst_conn)]: Memlet.from_memlet(e.data) for e in edges}
     return _Condition(substitute(value, arguments), reads, condition.symbols)
 
 
 def _type(sdfg: SDFG, name: str) -> np.dtype[Any]:
-    return np.dtype(sdfg.arrays[name].dtype.type)
+    found: np.dtype[Any] = np.dtype(sdfg.arrays[name].dtype.type)
+    return found
 
 
 # -- rewriting ----------------------------------------------------------------------------------

@@ -452,8 +452,8 @@ def _wrap(
             leave_map(state, body.sdfg, leave, node, edge.src_conn or "", edge.data, edge.dst)
 
 
-def replace_loop(loop: LoopRegion, states: Sequence[ControlFlowBlock]) -> None:
-    """Put blocks, one after the other, in the place of a loop."""
+def replace_loop(loop: ControlFlowBlock, states: Sequence[ControlFlowBlock]) -> None:
+    """Put blocks, one after the other, in the place of a loop, or of a branch."""
     region = loop.parent_graph
     before, after = region.in_edges(loop), region.out_edges(loop)
     starts = region.start_block is loop

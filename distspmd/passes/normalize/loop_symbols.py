@@ -100,17 +100,49 @@ def _is_in_loop(block: ControlFlowBlock) -> bool:
 
 def _merge_branches(uses: _Uses, block: ConditionalBlock) -> None:
     """``if c: m = ... else: m = n``, ``n = m``: the branches assign ``n``."""
-    after = block.parent_graph.out_edges(block)
-    for copy in after if len(after) == 1 else ():
+    passed: set[str] = set()
+    for copy in _edges_behind(block, passed):
         for new, value in list(copy.data.assignments.items()):
             old = str(value)
-            others = [v for n, v in copy.data.assignments.items() if n != new]
-            alone = not any(new in words(str(v)) for v in others)
-            if alone and _is_made_inside(uses, block, copy, old, new):
+            others = {
+                w for n, v in copy.data.assignments.items() if n != new for w in words(str(v))
+            }
+            if new not in passed | others and _is_made_inside(uses, block, copy, old, new):
                 uses.rename(old, new, copy, uses.assigned[old])
     for condition, branch in list(block.branches):
         if condition is None and _is_empty(branch):
             block.remove_branch(branch)
+
+
+def _edges_behind(block: ControlFlowBlock, passed: set[str]) -> Iterator[_OtherEdge]:
+    """Edges from a block on, one after the other; what is read between them is added to a set."""
+    region = block.parent_graph
+    while True:
+        after = region.out_edges(block)
+        if len(after) != 1 or not after[0].data.is_unconditional():
+            return
+        yield after[0]
+        made = after[0].data.assignments
+        passed |= made.keys() | {w for v in made.values() for w in words(str(v))}
+        block = after[0].dst
+        if region.in_degree(block) != 1:
+            return
+        passed |= _mentioned(block)
+
+
+def _mentioned(block: ControlFlowBlock) -> set[str]:
+    """Names that a block reads or assigns."""
+    if isinstance(block, SDFGState):
+        return names_in(block)
+    found = header_names(block) if isinstance(block, LoopRegion | ConditionalBlock) else set()
+    if isinstance(block, AbstractControlFlowRegion):
+        for edge in block.all_interstate_edges(recursive=False):
+            found |= edge.data.assignments.keys() | words(edge.data.condition.as_string)
+            found |= {w for v in edge.data.assignments.values() for w in words(str(v))}
+        for inner in block.all_control_flow_blocks():
+            if inner is not block:
+                found |= _mentioned(inner)
+    return found
 
 
 def _is_made_inside(
@@ -150,11 +182,11 @@ def _assigned(region: ControlFlowBlock, name: str) -> int:
         return counts.pop() if len(counts) == 1 else -1
     if not isinstance(region, AbstractControlFlowRegion):
         return 0
-    counts = [_assigned(block, name) for block in region.nodes()]
-    counts += [int(name in edge.data.assignments) for edge in region.edges()]
+    found = [_assigned(block, name) for block in region.nodes()]
+    found += [int(name in edge.data.assignments) for edge in region.edges()]
     if isinstance(region, LoopRegion) or not is_straight(region):
-        return -1 if any(counts) else 0
-    return -1 if -1 in counts or sum(counts) > 1 else sum(counts)
+        return -1 if any(found) else 0
+    return -1 if -1 in found or sum(found) > 1 else sum(found)
 
 
 def _is_empty(region: AbstractControlFlowRegion) -> bool:
@@ -167,29 +199,56 @@ def _is_empty(region: AbstractControlFlowRegion) -> bool:
 
 def _merge_loop(uses: _Uses, loop: LoopRegion) -> None:
     """``m = n``, a loop that changes ``m``, ``n = m``: the loop changes ``n``."""
-    region = loop.parent_graph
-    before, after = region.in_edges(loop), region.out_edges(loop)
-    if len(before) != 1 or len(after) != 1:
+    inside, before = _edges_in(loop), list(_edges_before(loop))
+    passed: set[str] = set()
+    for copy in _edges_behind(loop, passed):
+        for new, value in list(copy.data.assignments.items()):
+            old = str(value)
+            firsts = [e for e in before if str(e.data.assignments.get(old)) == new]
+            others = {
+                w for n, v in copy.data.assignments.items() if n != new for w in words(str(v))
+            }
+            again = any(new in edge.data.assignments for edge in before)
+            if old != new and len(firsts) == 1 and new not in passed | others and not again:
+                _merge_around(uses, loop, inside, (firsts[0], copy), (old, new))
+
+
+def _edges_before(block: ControlFlowBlock) -> Iterator[_OtherEdge]:
+    """Edges to a block, through states that do nothing."""
+    region = block.parent_graph
+    while True:
+        before = region.in_edges(block)
+        if len(before) != 1 or not before[0].data.is_unconditional():
+            return
+        yield before[0]
+        block = before[0].src
+        if not isinstance(block, SDFGState) or block.nodes() or region.out_degree(block) != 1:
+            return
+
+
+def _merge_around(
+    uses: _Uses,
+    loop: LoopRegion,
+    inside: list[_OtherEdge],
+    copies: tuple[_OtherEdge, _OtherEdge],
+    names: tuple[str, str],
+) -> None:
+    """Let a loop change a symbol in place of its copy, if it does nothing else with either."""
+    (first, last), (old, new) = copies, names
+    others = [e for e in uses.assigned[old] if e is not first]
+    readers = [r for r in uses.read.get(old, ()) if r is not last]
+    free = not any(_is_inside(loop, r, inside) for r in uses.read.get(new, ()))
+    free &= not any(e in inside for e in uses.assigned.get(new, ()))
+    if not free or not all(e in inside for e in (*others, *readers)):
         return
-    inside = _edges_in(loop)
-    for new, value in list(after[0].data.assignments.items()):
-        old = str(value)
-        if old == new or str(before[0].data.assignments.get(old)) != new:
-            continue
-        others = [e for e in uses.assigned[old] if e is not before[0]]
-        readers = [r for r in uses.read.get(old, ()) if r is not after[0]]
-        free = not any(_is_inside(loop, r, inside) for r in uses.read.get(new, ()))
-        free &= not any(e in inside for e in uses.assigned.get(new, ()))
-        if not free or not all(e in inside for e in (*others, *readers)):
-            continue
-        uses.rename(old, new, after[0], [])
-        before[0].data.assignments.pop(old, None)
-        uses.read[new].remove(before[0])
-        for edge in {id(e): e for e in (*others, *readers)}.values():
-            found = {_put(n, old, new): _put(str(v), old, new) for n, v in _items(edge)}
-            edge.data.assignments = found
-        uses.assigned.setdefault(new, []).extend(others)
-        uses.read[new].extend(readers)
+    uses.rename(old, new, last, [])
+    first.data.assignments.pop(old)
+    uses.read[new].remove(first)
+    for edge in {id(e): e for e in (*others, *readers)}.values():
+        found = {_put(n, old, new): _put(str(v), old, new) for n, v in _items(edge)}
+        edge.data.assignments = found
+    uses.assigned.setdefault(new, []).extend(others)
+    uses.read[new].extend(readers)
 
 
 def _items(edge: _OtherEdge) -> Iterator[tuple[str, Any]]:
@@ -267,7 +326,7 @@ def _count(loop: LoopRegion, name: str, added: list[tuple[_OtherEdge, Expression
     """Keep a symbol in a container while a loop runs."""
     sdfg, whole = loop.sdfg, np.dtype(np.int64)
     number, _ = sdfg.add_transient(f"{name}_counted", [1], dtypes.int64, find_new_name=True)
-    region = loop.parent_graph
+    region: Any = loop.parent_graph
     starts = region.start_block is loop
     first = region.add_state_before(loop, f"{name}_first", is_start_block=starts)
     _assign(first, number, IndexValue(((name, 1),), 0), reads=False)

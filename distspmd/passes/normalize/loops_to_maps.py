@@ -38,6 +38,7 @@ from distspmd.passes.normalize.combining_maps import combine_in_registers
 from distspmd.passes.normalize.loop_branches import choose_values
 from distspmd.passes.normalize.loop_dimensions import add_dimension, replace_loop
 from distspmd.passes.normalize.loop_distribution import separate
+from distspmd.passes.normalize.loop_extremes import search_by_reductions
 from distspmd.passes.normalize.loop_symbols import merge_copies, numbers_of_counters
 
 Ends: TypeAlias = tuple[sympy.Expr, sympy.Expr, int]
@@ -52,6 +53,12 @@ def map_loops(sdfg: SDFG) -> None:
     loops = [r for r in sdfg.all_control_flow_regions(recursive=False) if isinstance(r, LoopRegion)]
     combine: list[nodes.Tasklet] = []
     stay = [loop for loop in reversed(loops) if _stays(sdfg, loop, combine)]  # inner ones first
+    for loop in reversed(stay):  # outer ones first
+        if _is_in(sdfg, loop) and not _beside_writes(loop):
+            for part in search_by_reductions(loop, _candidates(sdfg, loop)):
+                inside = part.all_control_flow_regions(recursive=False)
+                for each in reversed([r for r in inside if isinstance(r, LoopRegion)]):
+                    _stays(sdfg, each, combine)
     for loop in stay:
         for part in _separated(sdfg, loop):
             _stays(sdfg, part, combine)

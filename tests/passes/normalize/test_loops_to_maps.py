@@ -109,9 +109,9 @@ def test_a_loop_without_iterations_at_one_size_is_one_at_others() -> None:
             assert x.tolist() == [*reversed(range(length))]
 
 
-def halved(x: Any, y: Any) -> None:
-    for i in range(5000):
-        y[i // 2] += x[i]
+def squared(x: Any, y: Any) -> None:
+    for i in range(1, 5000):
+        y[i] = 0.5 * y[i - 1] * y[i - 1] + x[i]
 
 
 def halved_until(x: Any) -> Any:
@@ -125,7 +125,7 @@ def halved_until(x: Any) -> Any:
 @pytest.mark.parametrize(
     ("function", "told"),
     [
-        (halved, r"the loop over 'i' is not split.* write: for i in distspmd\.map\[first:end\]"),
+        (squared, r"the loop over 'i' is not split.* write: for i in distspmd\.map\[first:end\]"),
         (halved_until, r"the while loop is not split, with \d+% of the predicted work: [^.]*\.$"),
     ],
 )

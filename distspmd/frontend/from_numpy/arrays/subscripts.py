@@ -32,6 +32,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     int_floor,
     is_at_least,
     is_decided_by_data,
+    is_ranged_by_data,
     multiply,
     remainder,
     same,
@@ -242,8 +243,7 @@ def index_in(tracer: Tracer, value: Whole, length: Length) -> Whole:
     elif is_at_least(subtract(-1, value), 0, tracer.known.bounds):
         found = add(length, value)
     else:
-        free = {s.name for s in value.free_symbols}
-        if any(tracer.known.bounds.get(n) == (None, None) for n in free):
+        if is_ranged_by_data(value, tracer.known.bounds):
             return _checked_symbol(tracer, value, length)
         found = remainder(value, length)
     if tracer.guarded and not (
@@ -319,7 +319,7 @@ def _check_ends(tracer: Tracer, value: sympy.Expr, length: Length) -> None:
     bounds = tracer.known.bounds
     if tracer.hooks.ends_if is None or (tracer.guarded and tracer.map.straight is None):
         return
-    if any(bounds.get(s.name) == (None, None) for s in value.free_symbols):
+    if is_ranged_by_data(value, bounds):
         return
     if isinstance(value, sympy.Mod) and same(value.args[1], length):
         return
