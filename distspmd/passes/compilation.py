@@ -119,7 +119,7 @@ class Compilation:
     def ranks(self) -> int:
         """Ranks of the largest mesh so far, and those that the caller's arguments need."""
         meshes = (space.tiling.mesh.size for space in self.tiled.values())
-        return max(ranks_of(self.arguments, self.there_are), *meshes)
+        return max([ranks_of(self.arguments, self.there_are), *meshes])
 
     def dtype(self, name: str) -> np.dtype[Any]:
         """The type of a container's elements."""
