@@ -24,6 +24,7 @@ from distspmd.planning.select import Solution
 from distspmd.plans.dealt_matrix import DealtMatrix
 from distspmd.plans.line_exchange import LineExchange
 from distspmd.plans.machine import RATES, Machine
+from distspmd.plans.pipeline import Pipeline
 from distspmd.plans.row_exchange import RowExchange
 from distspmd.plans.tile_work import TileWork
 from distspmd.runtime.calls.form import CallForm
@@ -247,7 +248,7 @@ class PlannedMemlet:
         return " + ".join(str(step.kind) for step in self.solution.plan.steps)
 
 
-RecordedMove: TypeAlias = PlannedMemlet | RowExchange | LineExchange | DealtMatrix
+RecordedMove: TypeAlias = PlannedMemlet | RowExchange | LineExchange | DealtMatrix | Pipeline
 """Communication of a lowered program."""
 
 
@@ -278,6 +279,7 @@ class Lowering:
         on_lines: calls on lines that lie in parts, and writes at indices that do, in the order of
             numbers.
         matrices: functions of LAPACK on one matrix in parts, in the order of numbers behind those.
+        pipelines: loops in order that ranks run one behind the other, numbered behind those.
         symbols: value of each symbol on the first ranks; it is 0 on all further ones.
         approximate: reads of which a dimension was taken whole, as sentences.
         remarks: what the schedule leaves idle or whole, as sentences.
@@ -313,6 +315,7 @@ class Lowering:
     row_exchanges: tuple[RowExchange, ...] = ()
     on_lines: tuple[LineExchange, ...] = ()
     matrices: tuple[DealtMatrix, ...] = ()
+    pipelines: tuple[Pipeline, ...] = ()
     searched: str = ""
     places: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     tiles: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
@@ -351,12 +354,12 @@ class Lowering:
         return max([1, *(space.mesh.size for space in self.spaces), *held])
 
     @property
-    def talks(self) -> tuple[LineExchange | DealtMatrix, ...]:
+    def talks(self) -> tuple[LineExchange | DealtMatrix | Pipeline, ...]:
         """Library calls in which ranks talk, by the numbers of their nodes."""
-        return (*self.on_lines, *self.matrices)
+        return (*self.on_lines, *self.matrices, *self.pipelines)
 
     @property
-    def within_nodes(self) -> tuple[RowExchange | LineExchange | DealtMatrix, ...]:
+    def within_nodes(self) -> tuple[RowExchange | LineExchange | DealtMatrix | Pipeline, ...]:
         """What nodes move themselves."""
         return (*self.row_exchanges, *(talk for talk in self.talks if talk.is_split))
 

@@ -27,6 +27,7 @@ from distspmd.passes.exchange_rows import ExchangeRows
 from distspmd.passes.fuse_maps import FuseMaps
 from distspmd.passes.keep_apart import KeepApart
 from distspmd.passes.normalize.pipeline import NORMALIZE, normalize
+from distspmd.passes.pipelines import FormPipelines
 from distspmd.passes.plan_moves import ChooseHomes, PlanMoves
 from distspmd.passes.record import RecordDecisions
 from distspmd.passes.select_tilings import FindSpaces, PropagateTilings, TileNamedSpaces
@@ -91,6 +92,7 @@ PIPELINE: tuple[Pass, ...] = (
     ChooseHomes(),
     PlanMoves(),
     InsertMemlets(),
+    FormPipelines(),
     SequentialReductions(),
     RecordDecisions(),
 )

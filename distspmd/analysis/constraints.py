@@ -36,6 +36,7 @@ from distspmd.analysis.rank_boxes import OnRanks, is_affine, names_in
 from distspmd.analysis.scopes import nodes_inside
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Update, Use, Write
+from distspmd.analysis.wavefronts import without_rims
 from distspmd.analysis.wcr import operation_of
 from distspmd.errors import UnsupportedProgram
 from distspmd.layouts import intervals, relations
@@ -80,7 +81,7 @@ def uses(space: IterationSpace, tiling: Tiling, touched: Touched | None = None) 
     found: list[Use] = [*reads, *writes]
     if isinstance(node, nodes.MapEntry):
         scoped.check_no_race(reads, writes)
-        found = _join_in_and_out(space, reads, writes)
+        found = without_rims(space, _join_in_and_out(space, reads, writes))
     found = _inspected(space, found)
     return [replace(use, certain=happens_once(state), times=times(state)) for use in found]
 

@@ -198,6 +198,29 @@ def is_inside(access: Access, sdfg: SDFG) -> bool:
     return True
 
 
+def first_turning_back(
+    loop: LoopRegion, values: LoopRange, inner: str, skew: int, own: Collection[str]
+) -> Dependence | None:
+    """A dependence between iterations of a loop whose distance in a loop inside is negative.
+
+    Args:
+        loop: a loop without jumps.
+        values: of its variable.
+        inner: the variable of the loop inside.
+        skew: what each iteration adds to the distance in it.
+        own: names of which each iteration makes its own value.
+    """
+    system = _Instances(loop, values)
+    first, second = (
+        Linear({f"{inner}@{number}": 1, f"{system.variable}@{number}": skew}) for number in (1, 2)
+    )
+    for number, (write, other) in enumerate(_pairs(accesses_of(loop), own)):
+        for pair in dict.fromkeys([(write, other), (other, write)]):
+            if number > _MOST_PAIRS or system.touch(*pair, rows=[first - second - 1]):
+                return Dependence(write.data, *pair, None)
+    return None
+
+
 def carried_between(
     loop: LoopRegion, first: Access, second: Access, reduced: Mapping[int, str]
 ) -> bool:
@@ -275,15 +298,18 @@ class _Instances:
             if last is not None:
                 self.rows.append((last - own) * (1 if values.step > 0 else -1))
 
-    def touch(self, first: Access, second: Access, most: int | None = None) -> bool:
+    def touch(
+        self, first: Access, second: Access, most: int | None = None, rows: Sequence[Linear] = ()
+    ) -> bool:
         """Whether a later iteration touches an element that an earlier one has touched.
 
         Args:
             first: of the earlier iteration.
             second: of the later one.
             most: iterations between them, at most.
+            rows: what else holds of both.
         """
-        zero, rows = [*self.zero], [*self.rows]
+        zero, rows = [*self.zero], [*self.rows, *rows]
         for number, access in ((1, first), (2, second)):
             rows += self._around(access, number)
         if most is not None:

@@ -157,10 +157,13 @@ class Update(_Use):
         works_on: the tiles of the body.
         reads_through: edges at the border through which it reads.
         approximate: dimensions of what it reads that were taken whole.
+        brought: layouts whose tiles together are what is needed before the space begins, where its
+            ranks hand on the rest to each other; none for the tiles of the body.
     """
 
     exact: bool = field(default=True, kw_only=True)
     accumulates: bool = field(default=False, kw_only=True)
+    brought: tuple[Layout, ...] = field(default=(), kw_only=True)
     works_on: Layout = field(kw_only=True)
     reads_through: tuple[Edge, ...] = field(default=(), kw_only=True, repr=False)
     approximate: tuple[int, ...] = field(default=(), kw_only=True)
@@ -169,6 +172,11 @@ class Update(_Use):
     def tiles(self) -> Layout:
         """The tiles that the space works on."""
         return self.works_on
+
+    @property
+    def needs(self) -> tuple[Layout, ...]:
+        """Layouts whose tiles together are what the space needs of its tiles."""
+        return self.brought or (self.works_on,)
 
     @property
     def needs_values(self) -> bool:

@@ -24,8 +24,10 @@ from numpy.typing import NDArray
 from distspmd.analysis import library_costs
 from distspmd.analysis.iteration_spaces import IterationSpace, main_map, parameters_of, window_name
 from distspmd.analysis.library_costs import Operations
-from distspmd.analysis.loop_runs import times
+from distspmd.analysis.loop_runs import busiest, times
 from distspmd.analysis.scopes import nodes_inside
+from distspmd.analysis.tiling import Tiling
+from distspmd.analysis.uses import Use, Write
 from distspmd.expressions.ir import Expression, Operation
 from distspmd.expressions.operations import OPERATIONS
 from distspmd.nodes.computation import Computation
@@ -40,6 +42,7 @@ from distspmd.nodes.tell import Told
 from distspmd.plans.dealt_matrix import TOGETHER, WIDEST, evenly
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import RATES, Kind, Machine
+from distspmd.plans.tile_work import TileWork
 
 LINE = 64
 """Bytes that a cache gets at once."""
@@ -145,6 +148,52 @@ def work_of(space: IterationSpace) -> Work:
         return _loop(space, _of_scope(space.state, space.node))
     kinds = (kind for kind in type(space.node).__mro__ if kind in NODES)
     return NODES[next(kinds, nodes.LibraryNode)](space)
+
+
+def tile_work(
+    space: IterationSpace,
+    tiling: Tiling,
+    uses: Iterable[Use],
+    works: Mapping[str, Work],
+    dtypes: Mapping[str, np.dtype[Any]],
+) -> TileWork:
+    """What the busiest rank computes.
+
+    Args:
+        space: the space.
+        tiling: its parts.
+        uses: of containers under it.
+        works: of spaces, where they are known already.
+        dtypes: of the elements of containers.
+    """
+    hull = tiling.iterations(space.ranges)
+    mean = float(busiest(space, np.array([tiling.parts], np.int64))[0])
+    iterations = hull * (mean / max(1.0, float(hull.max(initial=0))))
+    parts = zip(space.parameters, tiling.parts, strict=True)
+    chosen = math.prod(count for name, count in parts if name in space.moving)
+    nbytes = np.zeros(len(hull))
+    lines = []
+    own = np.array([tiling.parts], np.int64)
+    for use in uses:
+        held = use.tiles.volumes.astype(np.float64)
+        if not isinstance(use, Write) and use.approximate:
+            held = np.minimum(held, iterations)
+        touched = held * dtypes[use.data].itemsize * min(1.0, use.share * chosen)
+        nbytes += touched
+        size, most = dtypes[use.data].itemsize, float(touched.max(initial=0))
+        if sweep := float(swept_lines(space, use.index, own)[0]):
+            lines.append((sweep, most * LINE / size))
+        if not isinstance(use, Write) and use.approximate:
+            lines.append((float(use.tiles.volumes.max(initial=0)) * size, most * CHOSEN / size))
+    work = works.get(space.name) or work_of(space)
+    return TileWork(
+        float(work.in_tile(space, iterations.max(initial=0, keepdims=True), own)[0]),
+        float(nbytes.max(initial=0)),
+        work.kind,
+        times(space.state),
+        int((hull > 0).sum()),
+        tuple(lines),
+    )
 
 
 def _contraction(space: IterationSpace) -> Work:

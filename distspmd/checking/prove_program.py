@@ -45,6 +45,7 @@ from distspmd.analysis.scopes import nodes_inside
 from distspmd.checking.holdings import Holdings
 from distspmd.checking.lowered_accesses import Evaluator, LibrarySpace, Touched
 from distspmd.checking.parts_of_spaces import Parts, prove_complete
+from distspmd.checking.rims import handed_on_to, prove_chains
 from distspmd.checking.stores import Stores
 from distspmd.checking.validity import Validity
 from distspmd.errors import PlanError
@@ -75,6 +76,8 @@ def prove_program(lowering: Lowering) -> None:
         verify(memlet.solution.plan)
     for space in lowering.spaces:
         prove_complete(space)
+    for pipeline in lowering.pipelines:
+        prove_chains(pipeline)
     if lowering.sdfg is not None:
         _Walk(lowering).run()
 
@@ -335,6 +338,7 @@ class _Walk:
             self._prove_parts(space, node, where)
         writes = [each for each in touched if each.is_write]
         own = [each for each in writes if each.exact and _may_read_its_own(state, node)]
+        own += handed_on_to(state, node, writes, self.lowering.pipelines)
         for each in touched:
             if not each.is_write:
                 self.holdings.read(each, where, [w for w in own if w.store == each.store])

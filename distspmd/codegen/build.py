@@ -24,6 +24,7 @@ from distspmd.codegen.implementations import blas_header, check_lapack, choose_i
 from distspmd.codegen.known_bounds import drop_known_bounds
 from distspmd.codegen.node_windows import give_windows
 from distspmd.codegen.openmp import keep_apart, keep_on_stack, share_maps
+from distspmd.codegen.pipelines import write_pipelines
 from distspmd.codegen.reduction_symbols import collect_lambdas
 from distspmd.codegen.user_reductions import add_functions
 from distspmd.dace_compat.carried import without_record
@@ -58,6 +59,7 @@ _HEADERS_OF_PROGRAMS = (
     "kernels/lines.hpp",
     "kernels/lapack.hpp",
     "kernels/packed_product.hpp",
+    "kernels/pipeline.hpp",
     "kernels/sample_sort.hpp",
     "kernels/tell.hpp",
     "kernels/threaded_gemm.hpp",
@@ -140,6 +142,7 @@ def build_program(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = 
     ends = memlet_ends(program)
     tiles = _lend(program, ends) if ranks > 1 else ()
     strict = lowering.deterministic or arithmetic == "strict"
+    write_pipelines(program)
     give_windows(program)
     blas = toolchain.find_blas() if choose_implementations(program, strict) else None
     if blas is not None:

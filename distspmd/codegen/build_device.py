@@ -34,6 +34,7 @@ from distspmd.codegen.compile_program import standard
 from distspmd.codegen.device_placement import expand_for_device, library_nodes, place
 from distspmd.codegen.implementations import blas_header, check_lapack, choose_implementations
 from distspmd.codegen.openmp import share_maps
+from distspmd.codegen.pipelines import write_pipelines
 from distspmd.codegen.reduction_symbols import collect_lambdas
 from distspmd.codegen.user_reductions import add_functions
 from distspmd.dace_compat.carried import without_record
@@ -96,6 +97,7 @@ def build_device_program(
     add_functions(program, collect_lambdas(lowering.memlets))
     ends = memlet_ends(program)
     strict = lowering.deterministic or arithmetic == "strict"
+    write_pipelines(program)
     choose_implementations(program, strict)
     precision = "pedantic" if strict else arithmetic if arithmetic in PRODUCTS else "full"
     without = _why_no_products(program, kind)

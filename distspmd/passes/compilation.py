@@ -16,6 +16,7 @@ from distspmd.analysis.uses import Use
 from distspmd.analysis.work import Work
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import FusedSpace, Lowering
+from distspmd.nodes.handing_on import HandingOn
 from distspmd.passes.fold_indices import Fold
 from distspmd.passes.movement import Movement
 from distspmd.passes.tiles import Symbols
@@ -32,6 +33,7 @@ from distspmd.placement.phases import LoopHome
 from distspmd.placement.propagation import Tiled
 from distspmd.planning.select import Solution
 from distspmd.plans.machine import Machine
+from distspmd.plans.pipeline import Pipeline
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.row_exchange import RowExchange
 from distspmd.plans.solver import Solver
@@ -70,6 +72,7 @@ class Compilation:
         windows: its parts, of one that loops choose ever less of.
         movements: redistributions of the program, in the order of their numbers.
         fetches: the same of what data decide.
+        pipelines: loops in order that ranks run one behind the other, with their marks.
         tiles: layout of each tile, by its container.
         stores: the container that holds the tiles of each home.
         apart: spaces that run on operands that lie apart: what they pick, if that is known.
@@ -103,6 +106,7 @@ class Compilation:
     windows: dict[tuple[Use, Redistribution], Windows] = field(default_factory=dict)
     movements: Sequence[Movement] = ()
     fetches: Sequence[Movement] = ()
+    pipelines: Sequence[tuple[Pipeline, HandingOn]] = ()
     tiles: Mapping[str, Layout] = field(default_factory=dict)
     stores: Mapping[str, str] = field(default_factory=dict)
     apart: Mapping[str, Picking | None] = field(default_factory=dict)

@@ -22,6 +22,7 @@ from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.dace_compat.settings import quiet
 from distspmd.lowering import FusedSpace
+from distspmd.nodes.handing_on import handed_on
 from distspmd.passes.compilation import Compilation
 
 _OPTIONS = {
@@ -67,9 +68,9 @@ def fuse(
     into: dict[str, str] = {}
     for name in [space.name for space in spaces]:
         first = left[name].node
-        if name in fixed or not isinstance(first, nodes.MapEntry) or is_control_value(first):
+        if name in fixed or not isinstance(first, nodes.MapEntry) or not _may_fuse(left[name]):
             continue
-        readers = {s.node: s for s in left.values() if not is_control_value(s.node)}
+        readers = {s.node: s for s in left.values() if _may_fuse(s)}
         reader = fuse_with_a_reader(sdfg, left[name].state, first, readers.keys())
         if reader is not None:
             taker = readers[reader]
@@ -78,6 +79,11 @@ def fuse(
             into = {taken: taker.name if by == name else by for taken, by in into.items()}
             into[name] = taker.name
     return list(left.values()), into
+
+
+def _may_fuse(space: IterationSpace) -> bool:
+    """Whether a map has no order, and no ranks of its own."""
+    return not is_control_value(space.node) and handed_on(space.state, space.node) is None
 
 
 def fuse_with_a_reader(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,11 +11,11 @@ from dace.sdfg.graph import generate_element_id
 
 from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpace
-from distspmd.analysis.loop_runs import busiest, times, times_exactly
+from distspmd.analysis.loop_runs import times, times_exactly
 from distspmd.analysis.row_sets import flat_parts
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Write, asked_elements
-from distspmd.analysis.work import CHOSEN, LINE, matrix_call, swept_lines, work_of
+from distspmd.analysis.work import matrix_call, tile_work
 from distspmd.dace_compat.carried import carry
 from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Numbers
@@ -46,6 +45,7 @@ from distspmd.planning.select import Solution, select_plan
 from distspmd.plans.dealt_matrix import DealtMatrix
 from distspmd.plans.line_exchange import LineExchange
 from distspmd.plans.long_transform import LongTransform
+from distspmd.plans.pipeline import Pipeline
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.sample_sort import SampleSort
 from distspmd.plans.scattered_write import ScatteredWrite
@@ -65,7 +65,16 @@ class RecordDecisions:
         homes, dtypes, named = compilation.homes, compilation.dtypes, compilation.named
         fetches = compilation.fetches
         tiled = compilation.tiled
-        work = {space.name: _work(space, compilation) for space in compilation.spaces}
+        work = {
+            space.name: tile_work(
+                space,
+                tiled[space.name].tiling,
+                tiled[space.name].uses,
+                compilation.works,
+                dtypes,
+            )
+            for space in compilation.spaces
+        }
         known: dict[bytes, Numbers] = {}
         _tell_apart(compilation.spaces)
         lowering = Lowering(
@@ -105,8 +114,17 @@ class RecordDecisions:
         lowering = replace(lowering, on_lines=tuple(_calls_on_lines(compilation, lowering.ranks)))
         matrices = tuple(_matrices(compilation, lowering.ranks, len(lowering.on_lines)))
         lowering = replace(lowering, matrices=matrices)
+        pipelines = tuple(_pipelines(compilation, len(lowering.talks)))
+        lowering = replace(lowering, pipelines=pipelines)
         carry(compilation.sdfg, lowering)
         compilation.lowering = lowering
+
+
+def _pipelines(compilation: Compilation, number: int) -> Iterator[Pipeline]:
+    """Pipelines, whose marks are told their numbers, from one on."""
+    for own, (pipeline, mark) in enumerate(compilation.pipelines, number):
+        mark.number = own
+        yield replace(pipeline, number=own)
 
 
 def _calls_on_lines(compilation: Compilation, ranks: int) -> Iterator[LineExchange]:
@@ -200,39 +218,6 @@ def _matrices(compilation: Compilation, ranks: int, number: int) -> Iterator[Dea
         )
         node.index, node.block, number = number, found.block, number + 1
         yield found
-
-
-def _work(space: IterationSpace, compilation: Compilation) -> TileWork:
-    """What the busiest rank computes."""
-    tiled, dtypes = compilation.tiled[space.name], compilation.dtypes
-    hull = tiled.tiling.iterations(space.ranges)
-    mean = float(busiest(space, np.array([tiled.tiling.parts], np.int64))[0])
-    iterations = hull * (mean / max(1.0, float(hull.max(initial=0))))
-    parts = zip(space.parameters, tiled.tiling.parts, strict=True)
-    chosen = math.prod(count for name, count in parts if name in space.moving)
-    nbytes = np.zeros(len(hull))
-    lines = []
-    own = np.array([tiled.tiling.parts], np.int64)
-    for use in tiled.uses:
-        held = use.tiles.volumes.astype(np.float64)
-        if not isinstance(use, Write) and use.approximate:
-            held = np.minimum(held, iterations)
-        touched = held * dtypes[use.data].itemsize * min(1.0, use.share * chosen)
-        nbytes += touched
-        size, most = dtypes[use.data].itemsize, float(touched.max(initial=0))
-        if sweep := float(swept_lines(space, use.index, own)[0]):
-            lines.append((sweep, most * LINE / size))
-        if not isinstance(use, Write) and use.approximate:
-            lines.append((float(use.tiles.volumes.max(initial=0)) * size, most * CHOSEN / size))
-    work = compilation.works.get(space.name) or work_of(space)
-    return TileWork(
-        float(work.in_tile(space, iterations.max(initial=0, keepdims=True), own)[0]),
-        float(nbytes.max(initial=0)),
-        work.kind,
-        times(space.state),
-        int((hull > 0).sum()),
-        tuple(lines),
-    )
 
 
 def _record_space(

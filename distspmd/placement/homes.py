@@ -117,7 +117,7 @@ def _asked_of(use: Use) -> tuple[Any, ...]:
     if isinstance(use, Read):
         asked = use.inspection is not None
         return *common, use.parts, use.approximate, bool(use.moved), use.repeats, asked
-    return *common, use.exact, use.accumulates
+    return *common, use.exact, use.accumulates, use.needs
 
 
 def _is_written(uses: Sequence[Use]) -> bool:
@@ -455,7 +455,8 @@ def _hulls(uses: Sequence[Use]) -> Iterator[Layout]:
 def _hulls_of(uses: Iterable[Use]) -> Iterator[Layout]:
     by_mesh: dict[Mesh, list[Layout]] = {}
     for use in uses:
-        by_mesh.setdefault(use.layout.mesh, []).append(use.tiles)
+        own = by_mesh.setdefault(use.layout.mesh, [])
+        own += [use.layout, use.tiles] if isinstance(use, Update) else [use.tiles]
     for mesh, layouts in by_mesh.items():
         if len(layouts) > 1:
             extents, boxes = layouts[0].extents, [layout.bounds for layout in layouts]

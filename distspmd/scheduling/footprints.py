@@ -26,8 +26,10 @@ from distspmd.analysis.iteration_spaces import IterationSpace, ParameterRange
 from distspmd.analysis.rank_boxes import names_in
 from distspmd.analysis.tiling import Tiling, ends_of_tiles
 from distspmd.analysis.uses import Read, Update, Use, Write
+from distspmd.analysis.wavefronts import handing_of, reads_rim, rims_of
 from distspmd.errors import UnsupportedProgram
 from distspmd.layouts.mesh import Mesh
+from distspmd.plans.pipeline import Handing
 from distspmd.schedule import Grid
 from distspmd.scheduling import boxes
 from distspmd.scheduling.columns import Columns
@@ -210,6 +212,11 @@ class Footprint:
             for name in self.space.parameters
         }
 
+    @functools.cached_property
+    def handing(self) -> Handing | None:
+        """What ranks hand on to each other within the space, where its iterations have an order."""
+        return handing_of(self.space)
+
     def _renamed(self, use: Use) -> Use:
         return replace(use, space=self.space, data=self.names[use.data])
 
@@ -302,10 +309,19 @@ class Footprint:
         if isinstance(use, Write):
             return Slot(use, written, written)
         if isinstance(use, Update):
-            return Slot(use, tuple(own), written)
+            return Slot(use, tuple(own), written, self._brought(use, own))
         edges = {id(edge) for edge in use.edges}
         read = use.accesses or tuple(a for a in own if not a.is_write and id(a.edge) in edges)
         return Slot(use, read, (), self._parts(use, read))
+
+    def _brought(self, use: Update, own: Sequence[Access]) -> tuple[tuple[Access, ...], ...]:
+        """Accesses to what an update needs before it begins, but for what ranks hand on."""
+        rim = rims_of(self.space.state, self.space.node).get(use.data) if use.brought else None
+        if rim is None:
+            return ()
+        parameter = str(self.space.parameters[0])
+        kept = (a for a in own if a.is_write or not reads_rim(a, rim, parameter))
+        return (tuple(kept),)
 
     def _parts(self, use: Read, accesses: Sequence[Access]) -> tuple[tuple[Access, ...], ...]:
         """Accesses by the parts of a read that they lie in."""

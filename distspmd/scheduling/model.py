@@ -209,9 +209,20 @@ class Model:
             again,
         )
         talking = work.talking(tilings.parts, program.machine)
+        talking += self._waiting(footprint, tilings, each.max(axis=1))
         longer = 1 + _SHORTER * np.log2(self._cuts(footprint, tilings))
         seconds = (each.max(axis=1) + talking) * longer
         return SpaceVariable(name, candidates, program.times[name] * seconds, tiles.max(axis=1))
+
+    def _waiting(self, footprint: Footprint, tilings: Tilings, seconds: NDArray[np.float64]) -> Any:
+        """Seconds that ranks of a pipeline wait for each other in a run, under each candidate."""
+        handing = footprint.handing
+        if handing is None:
+            return 0.0
+        (extent,) = footprint.space.ranges
+        parts = tilings.parts[:, 0]
+        rows = np.ceil(extent.iterations / parts)
+        return handing.waiting(self.program.machine, parts, rows, seconds)
 
     def _cuts(self, footprint: Footprint, tilings: Tilings) -> NDArray[np.int64]:
         """Parts into which runs of memory are cut, under each candidate."""

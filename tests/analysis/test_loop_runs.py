@@ -18,19 +18,19 @@ from distspmd.frontend import numpy_program
 
 
 def of(n: int) -> Any:
-    """A wavefront of n x n elements, and a matrix whose rows get shorter."""
+    """Elements of n x n in order, and a matrix whose rows get shorter."""
 
-    def wavefront(a: Any) -> None:
+    def mirrored(a: Any) -> None:
         for i in range(1, n):
             for j in range(1, n):
-                a[i, j] = a[i - 1, j] + a[i, j - 1]
+                a[i, j] = a[i - 1, n - 1 - j] + a[i, j - 1]
 
     def triangle(a: Any) -> None:
         for i in range(1, n):
             for j in range(i):
                 a[i, j] = a[i, j] + a[i - 1, j] * a[j, i]
 
-    return wavefront, triangle
+    return mirrored, triangle
 
 
 def lowered(function: Any, n: int, schedule: Any = None) -> Any:
@@ -56,7 +56,7 @@ def test_runs_of_loops_that_begin_where_others_say_are_counted(n: int) -> None:
     assert len(runs.weights) <= 2000
 
 
-def test_the_work_of_a_wavefront_is_that_of_its_elements() -> None:
+def test_the_work_of_elements_in_order_is_their_own() -> None:
     """It was that of the whole matrix for each of them."""
     small, large = (distspmd.predict(lowered(of(n)[0], n)).compute for n in (20, 40))
     assert 3 < large / small < 6
@@ -64,7 +64,7 @@ def test_the_work_of_a_wavefront_is_that_of_its_elements() -> None:
     assert distspmd.predict(split).compute >= 0.99 * distspmd.predict(alone).compute
 
 
-def test_a_wavefront_is_not_split() -> None:
+def test_elements_in_order_are_not_split() -> None:
     found = distspmd.search(numpy_program(of(64)[0], np.ones((64, 64))), 4)
     assert not found.is_split
 
@@ -114,8 +114,8 @@ def test_a_sum_into_a_part_is_split_where_no_other_part_is_read() -> None:
 
 
 def test_runs_that_stand_for_many_differ_in_the_variables_of_all_loops() -> None:
-    wavefront, triangle = of(2000)
-    for function, expected in ((wavefront, 1999**2), (triangle, 1999 * 2000 / 2)):
+    mirrored, triangle = of(2000)
+    for function, expected in ((mirrored, 1999**2), (triangle, 1999 * 2000 / 2)):
         sdfg = numpy_program(function, np.ones((2000, 2000)), host="refuse")
         runs = max((Runs.of(state) for state in sdfg.states()), key=lambda own: own.count)
         assert runs.count == pytest.approx(expected, rel=0.01)
@@ -126,8 +126,8 @@ def test_runs_that_stand_for_many_differ_in_the_variables_of_all_loops() -> None
 
 
 def test_an_element_in_two_loops_costs_its_own_bytes() -> None:
-    wavefront, _ = of(900)
-    lowering = lowered(wavefront, 900)
+    mirrored, _ = of(900)
+    lowering = lowered(mirrored, 900)
     spaces = [space for space in lowering.spaces if space.work.times > 1000]
     assert spaces
     assert all(space.work.nbytes < 100 for space in spaces)

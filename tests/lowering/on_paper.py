@@ -30,7 +30,7 @@ def problems(lowering: Lowering) -> Iterator[str]:
         (m.times or 0) * sum(map(runnable(m.solution.plan).received, range(lowering.ranks)))
         for m in lowering.memlets
     )
-    foreseen = sum(memlet.received or 0 for memlet in lowering.fetches)
+    foreseen = sum(move.received or 0 for move in lowering.fetches + lowering.pipelines)
     if told.nbytes != counted + foreseen:
         yield (
             f"{told.nbytes} bytes are explained, {counted} are in the plans and {foreseen} foreseen"

@@ -14,7 +14,7 @@ from dace.libraries.standard.nodes import Reduce
 from dace.sdfg.state import LoopRegion
 from parsed_by_dace import numpy_program
 
-from distspmd import pipeline
+from distspmd import frontend, pipeline
 from distspmd.errors import ScheduleError
 from distspmd.layouts import Mesh, cyclic
 from distspmd.nodes.contraction import add_contraction
@@ -238,6 +238,19 @@ class ReadTwice:
         return sdfg
 
 
+class SummedBothWays:
+    """Sums over both dimensions, as our front end reads them."""
+
+    @staticmethod
+    def to_sdfg() -> Any:
+        def summed(x: Any, y: Any) -> None:
+            for i in range(1, 9):
+                for j in range(1, 8):
+                    y[i, j] = x[i, j] + y[i - 1, j] + y[i, j - 1]
+
+        return frontend.numpy_program(summed, np.ones((9, 8)), np.ones((9, 8)))
+
+
 PRODUCT = (scaled_product, {"__return": (2, 1)})
 EXAMPLES: dict[str, tuple[Any, Any]] = {
     "plain-parameters": (gradient, {}),
@@ -267,6 +280,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "choose-homes": PRODUCT,
     "plan-moves": PRODUCT,
     "insert-memlets": PRODUCT,
+    "form-pipelines": (SummedBothWays, {"y": (2,)}),
     "record": PRODUCT,
 }
 """A program that each pass changes, or decides something of."""
@@ -307,6 +321,7 @@ def described(compilation: Compilation) -> list[str]:
     lines += [f"home of {name}: {home.layout}" for name, home in compilation.homes.items()]
     lines += [f"{m}: {s.plan.solver}" for m, s in compilation.solutions.items()]
     lines += [f"movement of {m.data}: {m.redistribution}" for m in compilation.movements]
+    lines += [f"{p.title}: {p.layouts}, {p.steps}" for p, _ in compilation.pipelines]
     if compilation.lowering:
         lines += [f"recorded: {memlet.layouts}" for memlet in compilation.lowering.memlets]
     return lines

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import sympy
@@ -27,9 +28,11 @@ from distspmd.analysis.iteration_spaces import source
 from distspmd.analysis.loop_orders import mark_order
 from distspmd.analysis.loop_reductions import find_reductions
 from distspmd.analysis.loop_values import live_after, own_names
+from distspmd.analysis.wavefronts import wavefront_of
 from distspmd.expressions.ir import IndexValue, parts
 from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import Contraction
+from distspmd.nodes.handing_on import HandingOn
 from distspmd.nodes.map_scopes import enter_map, inside_name, leave_map, nest
 from distspmd.nodes.scatter import Scatter
 from distspmd.nodes.tell import Told
@@ -62,7 +65,31 @@ def map_loops(sdfg: SDFG) -> None:
     for loop in stay:
         for part in _separated(sdfg, loop):
             _stays(sdfg, part, combine)
+    for loop in reversed(stay):
+        if _is_in(sdfg, loop):
+            _hand_on(sdfg, loop)
     combine_in_registers(sdfg, combine)
+
+
+def _hand_on(sdfg: SDFG, loop: LoopRegion) -> None:
+    """Make a map of a loop in order whose iterations hand a rim on, in place; others stay."""
+    values = LoopRange.of(loop)
+    if values is None or _beside_writes(loop):
+        return
+    own = own_names(loop, _candidates(sdfg, loop))
+    if _left_behind(loop, own) or (found := wavefront_of(loop, values, own)) is None:
+        return
+    variable = str(loop.loop_variable)
+    nested = _as_nested(sdfg, loop, (values.first, values.last, 1), sorted(own & {*sdfg.arrays}))
+    assert nested is not None
+    entry, body = nested
+    entry.map.schedule = dtypes.ScheduleType.Sequential
+    mark = HandingOn("handing_on", [replace(r, data=inside_name(r.data)) for r in found.rims])
+    mark.variable, mark.skew = str(found.inner.loop_variable), found.skew
+    mark.begin, mark.debuginfo = str(values.first), entry.map.debuginfo
+    inner = body.sdfg
+    inner.add_state_before(inner.start_block, "handing_on", is_start_block=True).add_node(mark)
+    _forget(sdfg, {*own, variable})
 
 
 def _stays(sdfg: SDFG, loop: LoopRegion, combine: list[nodes.Tasklet]) -> bool:
@@ -233,14 +260,18 @@ def _decides_extents(loop: LoopRegion) -> bool:
     return any(assigned & set(map(str, c.free_symbols)) for c in temporaries)
 
 
-def _as_nested(sdfg: SDFG, loop: LoopRegion, ends: Ends, own: list[str]) -> None:
+def _as_nested(
+    sdfg: SDFG, loop: LoopRegion, ends: Ends, own: list[str]
+) -> tuple[nodes.MapEntry, nodes.NestedSDFG] | None:
     """A map whose iterations run the body each; nothing of a loop that leaves nothing behind."""
     reads, writes = _touched(loop)
     if writes <= {*own}:
         replace_loop(loop, [SDFGState(f"no_{loop.loop_variable}", sdfg)])
-        return
+        return None
     conflicts = _only_combined(loop, writes)
     lines = [n.debuginfo for s in loop.states() for n in s.data_nodes() if source(s, n)]
+    lines += [n.debuginfo for s in loop.states() for n in s.nodes() if hasattr(n, "debuginfo")]
+    lines = [info for info in lines if info is not None and info.start_line]
     label = f"each_{loop.loop_variable}"
     inner = _program_of(sdfg, loop, label, reads | writes | {*own}, own)
     state = SDFGState(label, sdfg)
@@ -260,6 +291,7 @@ def _as_nested(sdfg: SDFG, loop: LoopRegion, ends: Ends, own: list[str]) -> None
         memlet = Memlet.from_array(name, sdfg.arrays[name])
         memlet.wcr = conflicts.get(name)
         leave_map(state, sdfg, leave, nested, inside_name(name), memlet, state.add_write(name))
+    return entry, nested
 
 
 def _program_of(

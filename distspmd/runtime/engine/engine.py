@@ -22,6 +22,7 @@ from distspmd.plans.dealt_matrix import DealtMatrix
 from distspmd.plans.encoding import Function, Storage, words
 from distspmd.plans.line_exchange import LineExchange
 from distspmd.plans.machine import Machine
+from distspmd.plans.pipeline import Pipeline
 from distspmd.plans.plan import Plan
 from distspmd.plans.request_encoding import Fetch
 from distspmd.plans.rewrites.chunk import MOST_ELEMENTS, chunk
@@ -74,7 +75,7 @@ class Engine(Closing):
         fetches: Sequence[Fetch] = (),
         functions: Mapping[Function, tuple[int, int, int]] | None = None,
         exchanges: Sequence[RowExchange] = (),
-        talks: Sequence[LineExchange | DealtMatrix] = (),
+        talks: Sequence[LineExchange | DealtMatrix | Pipeline] = (),
     ) -> None:
         from mpi4py.MPI import _handleof
 
