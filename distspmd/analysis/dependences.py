@@ -29,7 +29,7 @@ from distspmd.analysis.accesses import (
     loops_around,
     state_accesses,
 )
-from distspmd.analysis.index_bounds import constant
+from distspmd.analysis.index_bounds import Range, constant
 from distspmd.analysis.integer_systems import Linear, has_solution
 from distspmd.analysis.symbol_values import values_at
 from distspmd.analysis.whole_program import assigned_symbols
@@ -179,23 +179,28 @@ def first_dependence(
 
 def is_inside(access: Access, sdfg: SDFG) -> bool:
     """Whether an access surely touches elements that there are."""
+    for dimension, extent in zip(access.dimensions, sdfg.arrays[access.data].shape, strict=True):
+        if dimension is None:
+            return False
+        ends = (dimension.first, dimension.last)
+        if not all(is_place(end, extent, access.scope) for end in ends):
+            return False
+    return True
+
+
+def is_place(index: sympy.Expr, extent: sympy.Expr, scope: Mapping[str, Range | None]) -> bool:
+    """Whether an index surely is one of so many elements, for all values of the symbols in it."""
     rows: list[Linear] = []
-    for name, ends in access.scope.items():
+    for name, ends in scope.items():
         for end, sign in () if ends is None else ((ends.lower, 1), (ends.upper, -1)):
             bound = _linear(sympy.sympify(end))
             if bound is not None:
                 rows.append((Linear.of(name) - bound) * sign)
-    for dimension, extent in zip(access.dimensions, sdfg.arrays[access.data].shape, strict=True):
-        if dimension is None:
-            return False
-        first, last, size = (
-            _linear(sympy.sympify(e)) for e in (dimension.first, dimension.last, extent)
-        )
-        if first is None or last is None or size is None:
-            return False
-        if has_solution([], [*rows, first * -1 - 1]) or has_solution([], [*rows, last - size]):
-            return False
-    return True
+    place, size = _linear(sympy.sympify(index)), _linear(sympy.sympify(extent))
+    if place is None or size is None:
+        return False
+    outside = (place * -1 - 1, place - size)
+    return not any(has_solution([], [*rows, each]) for each in outside)
 
 
 def first_turning_back(

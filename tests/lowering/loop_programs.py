@@ -316,6 +316,27 @@ def close_pairs(x, y):
     return count
 
 
+def while_it_counts(x, out):
+    i, s = x.shape[0] - 1, 0.0
+    while i >= 3:
+        if x[i] > 0.5:
+            s += x[i] * x[i - 3]
+        out[i] = x[i - 1]
+        i -= 3
+    return s, i
+
+
+def packed(x, y):
+    n, m = x.shape
+    line = np.zeros(n * m + 3)
+    k = 3
+    for i in range(n):
+        for j in range(m):
+            line[k] = x[i, j] + y[j, i]
+            k += 1
+    return line, k
+
+
 def by_halves(x, out):
     n = x.shape[0]
     for i in range(2 * n - 1):
@@ -337,6 +358,7 @@ LINES = (doubled, over_time, chosen, clamped, odd_and_even, from_above, backward
 LINES += (weighted_by_places,)
 LINES += (least_and_most, distances, prefix, recurrence, beside_a_recurrence, last_value, welford)
 LINES += (
+    while_it_counts,
     by_halves,
     sparse_product,
     greatest,
@@ -345,7 +367,7 @@ LINES += (
     counted_by_kind,
 )
 ROWS = (row_sums, lengths_of_rows, row_by_row)
-GRIDS = (stencil, triangle, product_by_elements, seidel, wide, closest_pair, close_pairs)
+GRIDS = (stencil, triangle, product_by_elements, seidel, wide, packed, closest_pair, close_pairs)
 PROGRAMS = {p.__name__: p for p in (*LINES, *LONG, *ROWS, *GRIDS)}
 
 

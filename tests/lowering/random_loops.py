@@ -1,7 +1,8 @@
 """Random nests of loops over elements, on ranks, beside plain Python.
 
 A seed makes a file of several nests: affine subscripts in steps and from both sides, triangles,
-numbers that iterations have for themselves, sums, conditions, values that are left behind.
+numbers that iterations have for themselves, sums, conditions, values that are left behind,
+counters, searches for the greatest and the least, and indices that data choose.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ def subscript(rng: random.Random, names: list[str]) -> str:
 def value(rng: random.Random, names: list[str], numbers: list[str]) -> str:
     """An expression of elements and numbers."""
     parts = [f"{rng.choice('abc')}[{subscript(rng, names)}]" for _ in range(rng.randint(1, 2))]
+    parts += [f"a[p[{subscript(rng, names)}]]"] if rng.random() < 0.15 else []
     parts += [rng.choice(numbers)] if numbers and rng.random() < 0.6 else []
     parts += [names[0]] if rng.random() < 0.2 else []
     return " + ".join(f"{rng.choice(['0.5', '0.25'])}*{part}" for part in parts)
@@ -57,14 +59,54 @@ def statements(rng: random.Random, names: list[str], numbers: list[str]) -> Iter
             yield f"    {target} = {value(rng, names, own)}"
         elif kind < 0.65:
             yield f"{target} += {value(rng, names, own)}"
+        elif kind < 0.9:
+            yield from handed_on(rng, names, own)
         else:
             yield f"{target} = {value(rng, names, own)}"
+
+
+def handed_on(rng: random.Random, names: list[str], own: list[str]) -> Iterator[str]:
+    """Statements that change what iterations hand on: counters, extremes, places of data."""
+    some, test = f"{rng.choice('abc')}[{subscript(rng, names)}]", rng.choice("<>")
+    kind = rng.randrange(7)
+    if kind == 0:
+        yield f"if {some} {test} 0.5:"
+        yield f"    n += {rng.choice(['1', '2', names[0]])}"
+        if rng.random() < 0.5:
+            yield "else:"
+            yield f"    s -= {value(rng, names, own)}"
+    elif kind in (1, 2):
+        best, compared = rng.choice([("top", ">"), ("low", "<"), ("top", ">="), ("low", "<=")])
+        guard = rng.choice(["", "", f"b[{subscript(rng, names)}] > 0.3 and "])
+        yield f"if {guard}{some} {compared} {best}:"
+        yield f"    {best} = {some}"
+        if rng.random() < 0.7:
+            yield f"    at_{best} = {' + 7*'.join(names)}"
+    elif kind == 3:
+        yield rng.choice([f"m = max(m, {some})", f"m = min(m, {some})"])
+    elif kind == 4:
+        yield f"d[p[{subscript(rng, names)}]] += {some}"
+    elif kind == 5:
+        yield "k += 1"
+        yield f"c[k] = {some}"
+    else:
+        yield f"if {some} {test} 0.5:"
+        yield f"    s += {some}"
+        yield f"elif {names[0]} > 1:"
+        yield "    n += 1"
 
 
 def nest(rng: random.Random, number: int) -> str:
     """A function with a nest of loops."""
     over = rng.choice(["range(6)", "range(1, 6)", "range(0, 6, 2)", "range(5, -1, -1)"])
-    lines = [f"def nest{number}(a, b, c, d):", "    s = 0.0", "    t = a[1]", "    u = b[2]"]
+    lines = [f"def nest{number}(a, b, c, d, p):", "    s = 0.0", "    t = a[1]", "    u = b[2]"]
+    lines += [
+        "    n = k = 0",
+        "    m = b[3]",
+        "    top = -1.0",
+        "    low = 9.0",
+        "    at_top = at_low = -1",
+    ]
     lines.append(f"    for i in {over}:")
     lines += [f"        {line}" for line in statements(rng, ["i"], [])]
     if rng.random() < 0.6:
@@ -73,7 +115,8 @@ def nest(rng: random.Random, number: int) -> str:
         lines += [f"            {line}" for line in statements(rng, ["i", "j"], [])]
     if rng.random() < 0.4:
         lines += [f"        {line}" for line in statements(rng, ["i"], [])]
-    lines.append("    return s, t" if rng.random() < 0.5 else "    return s")
+    own = "s, t, n, k, m" if rng.random() < 0.5 else "s, n, k, m"
+    lines.append(f"    return {own}, top, low, at_top, at_low")
     return "\n".join(lines)
 
 
@@ -94,7 +137,7 @@ def programs(seed: int, count: int, folder: Path) -> list[Any]:
 def arguments() -> list[Any]:
     """What each is called with."""
     rng = np.random.default_rng(3)
-    return [rng.random(EXTENT) for _ in range(4)]
+    return [*(rng.random(EXTENT) for _ in range(4)), rng.integers(-EXTENT, EXTENT, EXTENT)]
 
 
 def check(comm: Any, seeds: list[int], count: int, folder: str) -> None:

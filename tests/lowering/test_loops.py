@@ -33,6 +33,8 @@ SPLIT = {
     "long_recurrence": ["__b", "i", "i"],
     "long_welford": ["__b", "__i", "__i", "a,a,a->()", "i", "i", "i"],
     "distances": ["__i0", "ab->a", "i", "i", "i j"],
+    "while_it_counts": ["i_0", "i_0"],
+    "packed": ["__i0", "i j"],
     "by_halves": ["i"],
     "sparse_product": ["__i0", "__i0", "__i0", "__i0", "i"],
     "greatest": ["a->()", "i"],

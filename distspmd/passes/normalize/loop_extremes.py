@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,7 +25,6 @@ from dace.sdfg.state import (
     ControlFlowRegion,
     LoopRegion,
 )
-from dace.subsets import Range
 
 from distspmd.analysis.dependences import LoopRange
 from distspmd.analysis.loop_reductions import GREATER, neutral, without_nan
@@ -40,11 +38,11 @@ from distspmd.expressions.ir import (
     Operation,
     apply,
     names,
-    replace_leaves,
     substitute,
 )
 from distspmd.nodes.computation import Computation
 from distspmd.passes.normalize.loop_dimensions import replace_loop
+from distspmd.passes.normalize.put_symbols import put_in
 
 _WHOLE = np.dtype(np.int64)
 
@@ -489,7 +487,7 @@ def _decode(
     kept.branches[0] = (CodeBlock(taken), branch)
     number = sdfg.find_new_symbol(f"{place}_now")
     sdfg.add_symbol(number, dtypes.int64)
-    by: dict[str, sympy.Symbol] = {}
+    by: dict[str, sympy.Expr] = {}
     steps, rest = [{number: f"{place}[0]"}], sympy.Symbol(number)
     for (loop, values), factor in zip(search.loops, search.places, strict=True):
         turn = sympy.Function("int_floor")(rest, factor) if factor != 1 else rest
@@ -499,42 +497,10 @@ def _decode(
         steps.append({name: str(sympy.expand(first + values.step * turn))})
         by[str(loop.loop_variable)] = sympy.Symbol(name)
         rest = sympy.expand((sympy.Symbol(name) - first) * values.step * -factor + rest)
-    for state in branch.states():
-        _rename(state, by)
-    for edge in branch.edges():
-        edge.data.assignments = {n: _renamed(v, by) for n, v in edge.data.assignments.items()}
+    put_in(branch, by)
     start = branch.start_block
     for assignments in reversed(steps):
         state = SDFGState("found", sdfg)
         branch.add_node(state, is_start_block=True, ensure_unique_name=True)
         branch.add_edge(state, start, InterstateEdge(assignments=assignments))
         start = state
-
-
-def _renamed(text: object, by: dict[str, sympy.Symbol]) -> str:
-    found = str(text)
-    for old, new in by.items():
-        found = re.sub(rf"\b{re.escape(old)}\b", new.name, found)
-    return found
-
-
-def _rename(state: SDFGState, by: dict[str, sympy.Symbol]) -> None:
-    """Give loops' variables other names in a state of tasklets."""
-
-    def leaf_of(leaf: Expression) -> Expression:
-        if not isinstance(leaf, IndexValue):
-            return leaf
-        terms = tuple((str(by.get(str(n), n)), f) for n, f in leaf.terms)
-        return IndexValue(terms, leaf.constant, leaf.dtype)
-
-    for tasklet in (n for n in state.nodes() if isinstance(n, Computation)):
-        found = tasklet.assignments() or ()
-        tasklet.assign(tuple((name, replace_leaves(value, leaf_of)) for name, value in found))
-    for edge in state.edges():
-        ranges = [tuple(_put_in(end, by) for end in ends) for ends in edge.data.subset.ranges]
-        edge.data = Memlet(data=edge.data.data, subset=Range(ranges))
-
-
-def _put_in(value: Any, by: dict[str, sympy.Symbol]) -> sympy.Expr:
-    value = sympy.sympify(value)
-    return value.subs({s: by[s.name] for s in value.free_symbols if s.name in by})

@@ -7,26 +7,35 @@ like any other.
 
 from __future__ import annotations
 
+import ast
+import collections
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import sympy
 from dace import SDFG, InterstateEdge, Memlet, SDFGState, dtypes, symbolic
+from dace.properties import CodeBlock
 from dace.sdfg.graph import Edge
 from dace.sdfg.state import (
     AbstractControlFlowRegion,
+    BreakBlock,
     ConditionalBlock,
+    ContinueBlock,
     ControlFlowBlock,
     LoopRegion,
+    ReturnBlock,
 )
 
-from distspmd.analysis.dependences import LoopRange
+from distspmd.analysis.accesses import bound_around
+from distspmd.analysis.dependences import LoopRange, is_place
 from distspmd.analysis.loop_values import header_names, names_in, words
 from distspmd.analysis.whole_program import is_straight
 from distspmd.expressions.ir import Argument, Constant, Expression, IndexValue, apply
 from distspmd.nodes.computation import Computation
+from distspmd.passes.normalize.put_symbols import can_put_in, put_in, put_in_edge
 
 _OtherEdge = Edge[InterstateEdge]
 
@@ -203,14 +212,15 @@ def _merge_loop(uses: _Uses, loop: LoopRegion) -> None:
     passed: set[str] = set()
     for copy in _edges_behind(loop, passed):
         for new, value in list(copy.data.assignments.items()):
-            old = str(value)
-            firsts = [e for e in before if str(e.data.assignments.get(old)) == new]
             others = {
                 w for n, v in copy.data.assignments.items() if n != new for w in words(str(v))
             }
             again = any(new in edge.data.assignments for edge in before)
-            if old != new and len(firsts) == 1 and new not in passed | others and not again:
-                _merge_around(uses, loop, inside, (firsts[0], copy), (old, new))
+            if again or new in passed | others | words(str(value)):
+                continue
+            made = [(e, n) for e in before for n, v in _items(e) if str(v) == new]
+            for first, old in [(e, n) for e, n in made if n in words(str(value))][:1]:
+                _merge_around(uses, loop, inside, (first, copy), (old, new))
 
 
 def _edges_before(block: ControlFlowBlock) -> Iterator[_OtherEdge]:
@@ -241,7 +251,12 @@ def _merge_around(
     free &= not any(e in inside for e in uses.assigned.get(new, ()))
     if not free or not all(e in inside for e in (*others, *readers)):
         return
+    value = str(last.data.assignments[new])
     uses.rename(old, new, last, [])
+    if value != old:
+        last.data.assignments[new] = _put(value, old, new)
+        uses.assigned[new].append(last)
+        uses.read[new].append(last)
     first.data.assignments.pop(old)
     uses.read[new].remove(first)
     for edge in {id(e): e for e in (*others, *readers)}.values():
@@ -257,6 +272,182 @@ def _items(edge: _OtherEdge) -> Iterator[tuple[str, Any]]:
 
 def _put(text: str, old: str, new: str) -> str:
     return re.sub(rf"\b{re.escape(old)}\b", new, text)
+
+
+# -- symbols that grow evenly -------------------------------------------------------------------
+
+
+def close_symbols(sdfg: SDFG) -> None:
+    """Put ``n + 2 * i`` for a symbol to which each iteration adds two, in place, inner loops first.
+
+    Behind the loop it is assigned once.
+    """
+    for loop in reversed(list(sdfg.all_control_flow_regions(recursive=False))):
+        if isinstance(loop, LoopRegion) and is_straight(loop) and not _may_end(loop):
+            values = LoopRange.of(loop)
+            names = {name for edge in loop.edges() for name in edge.data.assignments}
+            if values is not None:
+                for name in sorted(names):
+                    _close(loop, values, name)
+
+
+def _may_end(loop: LoopRegion) -> bool:
+    kinds = (BreakBlock, ContinueBlock, ReturnBlock)
+    return any(isinstance(block, kinds) for block in loop.all_control_flow_blocks())
+
+
+def _close(loop: LoopRegion, values: LoopRange, name: str) -> None:
+    sdfg, count = loop.sdfg, values.count
+    every = _edges_in(loop)
+    own = [edge for edge in every if name in edge.data.assignments]
+    varying = {n for e in every for n in e.data.assignments} | {str(loop.loop_variable)}
+    if count is None or not all(edge in loop.edges() for edge in own):
+        return
+    if name not in sdfg.symbols or not all(can_put_in(b, name) for b in loop.nodes()):
+        return
+    added: dict[int, int] = {}
+    for edge in own:
+        more = _more(sdfg, symbolic.pystr_to_symbolic(str(edge.data.assignments[name])), name)
+        others = {w for n, v in edge.data.assignments.items() if n != name for w in words(str(v))}
+        if not isinstance(more, Constant) or name in others or name in header_names(loop):
+            return
+        added[id(edge)] = _whole(more)
+    total = sum(added.values())
+    if total % values.step or {str(s) for s in count.free_symbols} & varying:
+        return
+    variable = sympy.Symbol(str(loop.loop_variable))
+    begin = _begin(loop, name)
+    _put_places(loop, name, begin + total // values.step * (variable - values.first), added)
+    last = loop.parent_graph.add_state_after(loop, f"{name}_last")  # type: ignore[arg-type]
+    (leaving,) = loop.parent_graph.edges_between(loop, last)
+    leaving.data.assignments[name] = f"({begin} + {total} * Max(0, {count}))"
+
+
+def _whole(number: Constant) -> int:
+    value: Any = number.value
+    return int(value)
+
+
+def _put_places(loop: LoopRegion, name: str, place: sympy.Expr, added: dict[int, int]) -> None:
+    """Put in what a symbol is in each iteration; edges assign it no more, which add to it."""
+    for block in nx.topological_sort(loop.nx):
+        put_in(block, {name: sympy.expand(place)})
+        for edge in loop.out_edges(block):
+            edge.data.assignments.pop(name, None)
+            put_in_edge(edge.data, {name: sympy.expand(place)})
+            place += added.get(id(edge), 0)
+
+
+def _begin(loop: LoopRegion, name: str) -> sympy.Expr:
+    """What a symbol is before a loop: the number that it was given last, if that is seen."""
+    region: Any = loop.parent_graph
+    block: Any = loop
+    while len(region.in_edges(block)) == 1:
+        (edge,) = region.in_edges(block)
+        if name in edge.data.assignments:
+            value = symbolic.pystr_to_symbolic(str(edge.data.assignments[name]))
+            return value if value.is_Integer else sympy.Symbol(name)
+        block = edge.src
+        inside = [] if isinstance(block, SDFGState) else _edges_in(block)
+        if any(name in each.data.assignments for each in inside):
+            break
+    return sympy.Symbol(name)
+
+
+# -- loops that count themselves ----------------------------------------------------------------
+
+_COMPARED: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+
+
+def count_while(sdfg: SDFG) -> None:
+    """``while i < n: ...; i = i + 1`` is a loop over a range, in place."""
+    for loop in list(sdfg.all_control_flow_regions(recursive=False)):
+        if isinstance(loop, LoopRegion) and not loop.loop_variable and is_straight(loop):
+            found = None if _may_end(loop) else _compared(loop)
+            if found is not None:
+                _make_range(loop, *found)
+
+
+def _compared(loop: LoopRegion) -> tuple[str, str, str] | None:
+    """The symbol in the condition of a loop, the comparison, and an end that stays the same."""
+    tree = ast.parse(loop.loop_condition.as_string.strip(), mode="eval").body
+    if not isinstance(tree, ast.Compare) or len(tree.ops) != 1 or loop.inverted:
+        return None
+    operator = _COMPARED.get(type(tree.ops[0]))
+    end = ast.unparse(tree.comparators[0])
+    changed = {n for e in _edges_in(loop) for n in e.data.assignments} | loop.sdfg.arrays.keys()
+    if not isinstance(tree.left, ast.Name) or operator is None or words(end) & changed:
+        return None
+    return tree.left.id, operator, end
+
+
+def _make_range(loop: LoopRegion, name: str, operator: str, end: str) -> None:
+    sdfg = loop.sdfg
+    edges = [edge for edge in _edges_in(loop) if name in edge.data.assignments]
+    if len(edges) != 1 or edges[0] not in loop.edges() or name not in sdfg.symbols:
+        return
+    (edge,) = edges
+    more = _more(sdfg, symbolic.pystr_to_symbolic(str(edge.data.assignments[name])), name)
+    others = {w for n, v in edge.data.assignments.items() if n != name for w in words(str(v))}
+    if not isinstance(more, Constant) or name in others:
+        return
+    step = _whole(more)
+    upwards = operator in ("<", "<=")
+    if step == 0 or (step > 0) != upwards or not all(can_put_in(b, name) for b in loop.nodes()):
+        return
+    variable = sdfg.find_new_symbol(name)
+    sdfg.add_symbol(variable, sdfg.symbols[name])
+    first = _begin(loop, name)
+    _put_places(loop, name, sympy.Symbol(variable), {id(edge): step})
+    loop.loop_variable = variable
+    loop.init_statement = CodeBlock(f"{variable} = {first}")
+    loop.loop_condition = CodeBlock(f"{variable} {operator} {end}")
+    loop.update_statement = CodeBlock(f"{variable} = {variable} + ({step})")
+    last = loop.parent_graph.add_state_after(loop, f"{name}_last")  # type: ignore[arg-type]
+    (leaving,) = loop.parent_graph.edges_between(loop, last)
+    length = f"({end}) - ({first})" if upwards else f"({first}) - ({end})"
+    closed = 1 if operator in ("<=", ">=") else 0
+    turns = f"int_floor(Max(0, {length} + {abs(step) - 1 + closed}), {abs(step)})"
+    leaving.data.assignments[name] = f"({first} + {step} * {turns})"
+
+
+# -- indices that are surely inside -------------------------------------------------------------
+
+
+def drop_checks(sdfg: SDFG) -> None:
+    """Put indices in the place of symbols that compare them, where they are surely inside."""
+    edges = list(sdfg.all_interstate_edges(recursive=False))
+    times = collections.Counter(name for edge in edges for name in edge.data.assignments)
+    for loop in list(sdfg.all_control_flow_regions(recursive=False)):
+        if not isinstance(loop, LoopRegion) or LoopRange.of(loop) is None:
+            continue
+        for edge in loop.edges() if is_straight(loop) else ():
+            for name, value in list(edge.data.assignments.items()):
+                if times[name] == 1 and str(value).startswith("distspmd_checked_index"):
+                    _drop_check(loop, edge, name, str(value))
+
+
+def _drop_check(loop: LoopRegion, edge: _OtherEdge, name: str, text: str) -> None:
+    value = symbolic.pystr_to_symbolic(text)
+    if len(value.args) != 3 or not all(can_put_in(block, name) for block in loop.nodes()):
+        return
+    index, extent, _ = value.args
+    changed = {n for e in _edges_in(loop) for n in e.data.assignments} | loop.sdfg.arrays.keys()
+    if {str(s) for s in value.free_symbols} & changed:
+        return
+    if not is_place(index, extent, bound_around(edge.src)):
+        return
+    edge.data.assignments.pop(name)
+    by = {name: index.subs({s: sympy.Symbol(s.name) for s in index.free_symbols})}
+    for block in loop.nodes():
+        put_in(block, by)
+        for each in loop.out_edges(block):
+            put_in_edge(each.data, by)
 
 
 # -- counters -----------------------------------------------------------------------------------

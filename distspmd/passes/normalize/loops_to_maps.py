@@ -42,7 +42,13 @@ from distspmd.passes.normalize.loop_branches import choose_values
 from distspmd.passes.normalize.loop_dimensions import add_dimension, replace_loop
 from distspmd.passes.normalize.loop_distribution import separate
 from distspmd.passes.normalize.loop_extremes import search_by_reductions
-from distspmd.passes.normalize.loop_symbols import merge_copies, numbers_of_counters
+from distspmd.passes.normalize.loop_symbols import (
+    close_symbols,
+    count_while,
+    drop_checks,
+    merge_copies,
+    numbers_of_counters,
+)
 
 Ends: TypeAlias = tuple[sympy.Expr, sympy.Expr, int]
 """The least value of a loop's variable, the greatest, and the step."""
@@ -51,6 +57,9 @@ Ends: TypeAlias = tuple[sympy.Expr, sympy.Expr, int]
 def map_loops(sdfg: SDFG) -> None:
     """Make maps of such loops, in place; one that stays is told why."""
     merge_copies(sdfg)
+    count_while(sdfg)
+    close_symbols(sdfg)
+    drop_checks(sdfg)
     numbers_of_counters(sdfg)
     choose_values(sdfg)
     loops = [r for r in sdfg.all_control_flow_regions(recursive=False) if isinstance(r, LoopRegion)]
