@@ -21,9 +21,9 @@ from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.planning.select import Solution
-from distspmd.plans.dealt_matrix import DealtMatrix
 from distspmd.plans.line_exchange import LineExchange
 from distspmd.plans.machine import RATES, Machine
+from distspmd.plans.matrix_exchange import MatrixExchange
 from distspmd.plans.pipeline import Pipeline
 from distspmd.plans.row_exchange import RowExchange
 from distspmd.plans.tile_work import TileWork
@@ -248,7 +248,7 @@ class PlannedMemlet:
         return " + ".join(str(step.kind) for step in self.solution.plan.steps)
 
 
-RecordedMove: TypeAlias = PlannedMemlet | RowExchange | LineExchange | DealtMatrix | Pipeline
+RecordedMove: TypeAlias = PlannedMemlet | RowExchange | LineExchange | MatrixExchange | Pipeline
 """Communication of a lowered program."""
 
 
@@ -314,7 +314,7 @@ class Lowering:
     warned: tuple[str, ...] = ()
     row_exchanges: tuple[RowExchange, ...] = ()
     on_lines: tuple[LineExchange, ...] = ()
-    matrices: tuple[DealtMatrix, ...] = ()
+    matrices: tuple[MatrixExchange, ...] = ()
     pipelines: tuple[Pipeline, ...] = ()
     searched: str = ""
     places: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
@@ -354,12 +354,12 @@ class Lowering:
         return max([1, *(space.mesh.size for space in self.spaces), *held])
 
     @property
-    def talks(self) -> tuple[LineExchange | DealtMatrix | Pipeline, ...]:
+    def talks(self) -> tuple[LineExchange | MatrixExchange | Pipeline, ...]:
         """Library calls in which ranks talk, by the numbers of their nodes."""
         return (*self.on_lines, *self.matrices, *self.pipelines)
 
     @property
-    def within_nodes(self) -> tuple[RowExchange | LineExchange | DealtMatrix | Pipeline, ...]:
+    def within_nodes(self) -> tuple[RowExchange | LineExchange | MatrixExchange | Pipeline, ...]:
         """What nodes move themselves."""
         return (*self.row_exchanges, *(talk for talk in self.talks if talk.is_split))
 

@@ -7,6 +7,7 @@ count as :data:`~distspmd.plans.heuristics.HEURISTICS` says, and each branch cou
 from __future__ import annotations
 
 import ast
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,9 +40,11 @@ from distspmd.nodes.line_in_parts import TRANSFORM, LineInParts
 from distspmd.nodes.row_exchange import ExchangedRows
 from distspmd.nodes.scatter import Scatter
 from distspmd.nodes.tell import Told
-from distspmd.plans.dealt_matrix import TOGETHER, WIDEST, evenly
+from distspmd.plans.dealt_matrix import WIDEST
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import RATES, Kind, Machine
+from distspmd.plans.matrix_calls import evenly, has_sides
+from distspmd.plans.tall_matrix import TALL
 from distspmd.plans.tile_work import TileWork
 
 LINE = 64
@@ -98,13 +101,17 @@ class DealtWork(Work):
 
     Attributes:
         call: what is called.
-        serial: operations that one rank does at a time.
+        dealt: operations that ranks share where they have different rows.
+        serial: operations that one rank does at a time then.
+        levels: whether that is so on each level of a tree of ranks.
         sides: operations on right-hand sides, which ranks share that have other columns of them.
         row: the number of the parameter of rows.
     """
 
     call: Any = None
+    dealt: float = 0.0
     serial: float = 0.0
+    levels: bool = False
     sides: float = 0.0
     row: int = 0
 
@@ -112,10 +119,11 @@ class DealtWork(Work):
         """Operations of tiles: all of the factorisation where a rank has all rows."""
         every = math.prod(_length((each.end - each.begin) / each.step) for each in space.ranges)
         share = iterations / max(1.0, every)
-        works, split = share > 0, parts[:, self.row] > 1
-        split = split.reshape(-1, *[1] * (np.ndim(iterations) - 1))
-        dealt = (self.operations - self.serial) * share + self.serial * works
-        return np.where(split, dealt, self.operations * works) + self.sides * share
+        works = share > 0
+        rows = parts[:, self.row].reshape(-1, *[1] * (np.ndim(iterations) - 1))
+        serial = self.serial * (np.ceil(np.log2(rows)) if self.levels else 1.0)
+        dealt = self.dealt * share + serial * works
+        return np.where(rows > 1, dealt, self.operations * works) + self.sides * share
 
     def talking(self, parts: NDArray[np.int64], machine: Machine) -> NDArray[np.float64]:
         """Seconds in which ranks tell each other, of each tiling."""
@@ -276,10 +284,10 @@ def matrix_call(space: IterationSpace) -> MatrixCall:
     """What a space calls in which ranks share a matrix, as it is before the matrix is in parts."""
     assert space.expansion is not None
     node: Any = space.node
-    arrays, row = space.expansion.arrays, TOGETHER[node.function]
+    arrays, (has, are_given) = space.expansion.arrays, has_sides(node.function)
     matrix = arrays[window_name("_in0")]
-    sides: Any = matrix.shape[1] if row.gives else 0
-    if 1 in row.takes:
+    sides: Any = matrix.shape[1] if has else 0
+    if are_given:
         sides = (*arrays[window_name("_in1")].shape, 1)[1]
     m, n, c = (_length(sympy.sympify(extent)) for extent in (*matrix.shape, sides))
     return MatrixCall(str(node.function), np.dtype(matrix.dtype.type), m, n, c)
@@ -291,10 +299,18 @@ def _together(space: IterationSpace) -> Work:
     row, m, n = library_costs.FUNCTIONS[call.function], call.rows, call.columns
     factor = library_costs.TYPES.get(call.dtype.str[1:], 1.0)
     whole, each = factor * row.operations(m, n), factor * call.sides * row.each(m, n)
-    serial = min(whole, _ALONE * factor * m * n * WIDEST / 2)
-    return DealtWork(
-        row.kind, whole, call=call, serial=serial, sides=each, row=space.parameters.index(ROWS)
+    make = functools.partial(
+        DealtWork, row.kind, whole, call=call, sides=each, row=space.parameters.index(ROWS)
     )
+    if call.function in TALL:  # two triangles on each level; then ranks multiply their factors
+        level = factor * (row.operations(2 * n, n) + 2 * _cube(n))
+        return make(dealt=whole + factor * 2 * m * n * n, serial=level, levels=True)
+    serial = min(whole, _ALONE * factor * m * n * WIDEST / 2)
+    return make(dealt=whole - serial, serial=serial)
+
+
+def _cube(n: float) -> float:
+    return n * n * n
 
 
 def _python(space: IterationSpace) -> Work:

@@ -2,8 +2,9 @@
 
 For the analysis it is a map over rows, which reads and writes its own: so tiles of what it reads
 are those of what it writes. Within the node ranks deal the columns in blocks, factorise them
-together, and bring what they found to the rows (``kernels/dealt_matrix.hpp``). The record has what
-moves (:mod:`distspmd.plans.dealt_matrix`).
+together, and bring what they found to the rows (``kernels/dealt_matrix.hpp``); or join triangles of
+their rows (``kernels/tall_matrix.hpp``). The record has what moves
+(:mod:`distspmd.plans.matrix_calls`).
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from dace.transformation.transformation import ExpandTransformation
 from distspmd.nodes.blas_products import LOOPS
 from distspmd.nodes.distributed_memlet import Runtime
 from distspmd.nodes.lapack import COLUMNS, LAPACK, Lapack, Operand, call_of, text
+from distspmd.plans.tall_matrix import TALL
 from distspmd.runtime.engine.compile_runtime import INCLUDE
 
 ROWS = "__i"
 """The parameter of rows."""
 CONTEXT = "_context"
 """The connector of the handle of the runtime."""
-_HEADER = INCLUDE / "distspmd" / "kernels" / "dealt_matrix.hpp"
+_KERNELS = INCLUDE / "distspmd" / "kernels"
 
 
 @dace.library.expansion
@@ -60,7 +62,21 @@ class ExpandToRows(ExpandTransformation):
             wcr = "lambda a, b: a + b" if is_made and not is_of_rows else None
             return Memlet(data=operand.connector, subset=", ".join(parts), wcr=wcr)
 
-        inner.add_state().add_mapped_tasklet(
+        state = inner.add_state()
+        for operand in results:
+            if operand.term[:1] != node.row:
+                whole = Memlet.from_array(operand.connector, inner.arrays[operand.connector])
+                state.add_mapped_tasklet(
+                    "zeros",
+                    {"__once": "0:1"},
+                    {},
+                    "// sums begin with zero",
+                    {"__zeros": whole},
+                    language=dtypes.Language.CPP,
+                    external_edges=True,
+                )
+                state = inner.add_state_after(state)
+        state.add_mapped_tasklet(
             node.label,
             ranges,
             {f"__given{n}": memlet(o, False) for n, o in enumerate(call.inputs)},
@@ -117,6 +133,7 @@ class ExpandToCall(ExpandTransformation):
         if call.info:
             lines.append(f"const auto __told = {window(call.info)}.view();")
             lines.append("for (int64_t __i = 0; __i < __told.rows; ++__i) __told(__i) = __info;")
+        header = "tall_matrix.hpp" if call.function in TALL else "dealt_matrix.hpp"
         pointers = {o.connector: dtypes.pointer(o.dtype) for o in call.operands}
         given = {c: pointers[c] for c in node.in_connectors if c != CONTEXT}
         return nodes.Tasklet(
@@ -125,14 +142,14 @@ class ExpandToCall(ExpandTransformation):
             {c: pointers[c] for c in node.out_connectors},
             "{\n" + "\n".join(lines) + "\n}",
             language=dtypes.Language.CPP,
-            code_global=f'#include "{_HEADER}"\n',
+            code_global=f'#include "{_KERNELS}/{header}"\n',
             side_effects=True,
         )
 
 
 @dace.library.node
 class LapackTogether(Lapack):
-    """A function of :data:`~distspmd.plans.dealt_matrix.TOGETHER` on one matrix.
+    """A function of :mod:`distspmd.plans.matrix_calls` on one matrix.
 
     Operands and results are those of :class:`Lapack`; what is reported has an element for each row.
     Results that have no rows of the matrix are sums of what ranks give.

@@ -42,9 +42,10 @@ from distspmd.placement.argument_layouts import ROOT
 from distspmd.placement.homes import Home
 from distspmd.placement.propagation import Tiled
 from distspmd.planning.select import Solution, select_plan
-from distspmd.plans.dealt_matrix import DealtMatrix
 from distspmd.plans.line_exchange import LineExchange
 from distspmd.plans.long_transform import LongTransform
+from distspmd.plans.matrix_calls import exchange_of
+from distspmd.plans.matrix_exchange import MatrixExchange
 from distspmd.plans.pipeline import Pipeline
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.sample_sort import SampleSort
@@ -187,7 +188,7 @@ def _write(
     )
 
 
-def _matrices(compilation: Compilation, ranks: int, number: int) -> Iterator[DealtMatrix]:
+def _matrices(compilation: Compilation, ranks: int, number: int) -> Iterator[MatrixExchange]:
     """The functions of LAPACK on matrices in parts, whose nodes are told their numbers."""
     for space in compilation.spaces:
         node = space.node
@@ -204,7 +205,7 @@ def _matrices(compilation: Compilation, ranks: int, number: int) -> Iterator[Dea
         }
         call = matrix_call(space)
         made = next(use.data for use in tiled.uses if not isinstance(use, Read))
-        found = DealtMatrix(
+        found = exchange_of(
             made,
             call.function,
             call.dtype.itemsize,

@@ -9,13 +9,13 @@ rank, as in textbooks, beside the moves at both ends.
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from distspmd.layouts.intervals import Interval
 from distspmd.plans.machine import Machine
+from distspmd.plans.matrix_exchange import MatrixExchange
 
 WIDEST = 64
 """Columns of a block at most."""
@@ -61,56 +61,14 @@ def block_of(columns: int, workers: int) -> int:
 
 
 @dataclass(frozen=True)
-class DealtMatrix:
-    """A call of a function on one matrix in a lowered program.
-
-    Attributes:
-        data: the container of the first result.
-        function: of :data:`TOGETHER`.
-        itemsize: bytes of an element.
-        columns: of the matrix.
-        rows: parts of it by ranks.
-        sides: right-hand sides, of an operand or of an identity.
-        own_sides: parts of them by ranks.
-        source: where in the user's program it is.
-        times: how often it runs; None where that is not known before.
-        turned: whether rows are dealt in the place of columns.
-    """
-
-    data: str
-    function: str
-    itemsize: int
-    columns: int
-    rows: tuple[Interval, ...]
-    sides: int = 0
-    own_sides: tuple[Interval, ...] = ()
-    source: str = ""
-    times: int | None = 1
-    turned: bool = False
-
-    @property
-    def ranks(self) -> int:
-        """Ranks that take part in the run."""
-        return len(self.rows)
-
-    @functools.cached_property
-    def workers(self) -> tuple[int, ...]:
-        """Ranks that have blocks: those that have anything."""
-        return tuple(r for r, (lo, hi) in enumerate(self.rows) if lo < hi and self._has_sides(r))
-
-    def _has_sides(self, rank: int) -> bool:
-        return not self.own_sides or self.own_sides[rank][0] < self.own_sides[rank][1]
+class DealtMatrix(MatrixExchange):
+    """A call on a matrix whose columns are dealt, in a lowered program."""
 
     def _columns_of(self, rank: int, part: int) -> Interval:
         """Columns that a rank has of a part."""
         if not part:
             return 0, self.columns
         return self.own_sides[rank] if self.own_sides else (0, self.sides)
-
-    @property
-    def is_split(self) -> bool:
-        """Whether ranks have different rows."""
-        return len({self.rows[rank] for rank in self.workers}) > 1
 
     @property
     def block(self) -> int:
@@ -205,19 +163,9 @@ class DealtMatrix:
         )
 
     @property
-    def title(self) -> str:
-        """What it is called in messages."""
-        return f"{self._row.title} of {self.source or self.data}"
-
-    @property
-    def received(self) -> int:
-        """Bytes that all ranks receive in a run of it."""
-        return self.expected_bytes
-
-    @property
-    def asked(self) -> tuple[int, ...]:
-        """Dimensions in which data decide what moves: none."""
-        return ()
+    def what(self) -> str:
+        """What is called."""
+        return self._row.title
 
     @property
     def layouts(self) -> str:
@@ -226,11 +174,6 @@ class DealtMatrix:
         lines = "rows" if self.turned else "columns"
         dealt = f"{lines} by {self.block} dealt to {len(self.workers)} ranks"
         return f"{parts} parts of rows -> {dealt} -> {parts} parts of rows"
-
-    @property
-    def found(self) -> str:
-        """Who finds out what moves."""
-        return "known before"
 
     @property
     def steps(self) -> str:
@@ -250,27 +193,3 @@ class DealtMatrix:
             f"{self.expected_bytes:,}: {self.expected_bytes - self.ends:,} of panels "
             f"({self.textbook:,} in textbooks), {self.ends:,} to and from rows"
         )
-
-
-@functools.lru_cache(maxsize=4096)
-def evenly(
-    function: str, itemsize: int, extents: tuple[int, int, int], parts: int, others: int = 1
-) -> DealtMatrix:
-    """A call on a matrix whose rows are split into even parts.
-
-    Args:
-        function: of :data:`TOGETHER`.
-        itemsize: bytes of an element.
-        extents: rows, columns, and right-hand sides.
-        parts: of the rows.
-        others: parts of the right-hand sides.
-    """
-    rows, columns, sides = extents
-    own, its = (
-        [*itertools.pairwise([-(-extent * p // count) for p in range(count + 1)])]
-        for extent, count in ((rows, parts), (sides, others))
-    )
-    grid = [*itertools.product(own, its)]
-    own_sides = tuple(part for _, part in grid) if others > 1 else ()
-    of_rows = tuple(part for part, _ in grid)
-    return DealtMatrix("", function, itemsize, columns, of_rows, sides, own_sides)

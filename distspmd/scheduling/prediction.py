@@ -8,9 +8,9 @@ from typing import Any
 from distspmd.errors import ArgumentError, ScheduleError, describe
 from distspmd.lowering import Lowering, lowering_of
 from distspmd.plans.cost import cost
-from distspmd.plans.dealt_matrix import DealtMatrix
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
+from distspmd.plans.matrix_exchange import MatrixExchange
 from distspmd.plans.pipeline import Pipeline
 from distspmd.tables import Table, as_html, as_text, shorten
 
@@ -107,7 +107,7 @@ def predict(lowered: Any, machine: Machine | None = None) -> Prediction:
         moves.append((memlet.data, memlet.layouts, times, float(seconds)))
     for rows in found.within_nodes:
         times = rows.times or HEURISTICS.unknown_loop
-        if isinstance(rows, DealtMatrix | Pipeline):
+        if isinstance(rows, MatrixExchange | Pipeline):
             once = rows.seconds(model)
         else:
             each = rows.expected_bytes / max(1, found.ranks)

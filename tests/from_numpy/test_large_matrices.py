@@ -66,3 +66,21 @@ def steps(a: Any, b: Any) -> Any:
         b[:] = np.linalg.solve(a, b) + np.linalg.cholesky(a)[:, 0]
         a[:] = a * 0.9 + np.diag(np.abs(b))
     return b.sum()
+
+
+def principal(x: Any, y: Any) -> Any:
+    centred = x - x.mean(axis=0)
+    u, s, v = np.linalg.svd(centred, full_matrices=False)
+    weights = np.linalg.lstsq(centred, y, rcond=None)[0]
+    return u[:, :3] * s[:3], v[:3], weights
+
+
+def test_principal_components_and_least_squares_move_triangles() -> None:
+    m, n, ranks = 200_000, 40, 4
+    rng = np.random.default_rng(0)
+    sdfg = numpy_program(principal, rng.random((m, n)), rng.random(m), host="refuse")
+    lowering = distspmd.lower(sdfg, ranks=ranks, machine=Machine())
+    distspmd.verify(lowering)
+    assert [call.is_split for call in lowering.matrices] == [True, True]
+    assert all(call.expected_bytes == 2 * 3 * n * n * 8 for call in lowering.matrices)
+    assert lowering.whole < 0.05

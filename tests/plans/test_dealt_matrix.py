@@ -6,8 +6,9 @@ import itertools
 
 import pytest
 
-from distspmd.plans.dealt_matrix import TOGETHER, WIDEST, DealtMatrix, block_of, evenly
+from distspmd.plans.dealt_matrix import TOGETHER, WIDEST, DealtMatrix, block_of
 from distspmd.plans.machine import Machine
+from distspmd.plans.matrix_calls import evenly
 
 
 def rows(n: int, parts: int) -> tuple[tuple[int, int], ...]:

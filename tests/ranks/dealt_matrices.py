@@ -44,6 +44,19 @@ def inverted(a):
     return np.linalg.inv(a), *np.linalg.slogdet(a), np.linalg.det(a / 3)
 
 
+def orthogonal(a):
+    return *np.linalg.qr(a), np.linalg.qr(a * 2, mode="r")
+
+
+def decomposed(a):
+    return *np.linalg.svd(a, full_matrices=False), np.linalg.svd(a, compute_uv=False)
+
+
+def fitted(a, b, c):
+    x, residuals, rank, s = np.linalg.lstsq(a, b, rcond=None)
+    return x, residuals, rank, s, np.linalg.lstsq(a, c, rcond=None)[0]
+
+
 GRIDS = [(P,)] if P < 3 else [(P,), (P - 1,)]
 CASES = [
     *((cholesky, (grid,), (definite(n, t),)) for grid in GRIDS for n, t in ((13, "d"), (150, "f"))),
@@ -80,14 +93,14 @@ def run(function, grids, arrays):
                 )
         else:
             program()
-        counted = [(m, s) for m, s in program.statistics() if hasattr(m, "panels")]
+        counted = [(m, s) for m, s in program.statistics() if hasattr(m, "textbook")]
         assert counted, function.__name__
         for grid, (call, own) in zip(grids, counted, strict=True):
             received = comm.allreduce(own.received_bytes)
             told = f"{function.__name__} {grid}: {call.layouts}: {received} bytes"
             ends_early = function is determinant and received < call.expected_bytes
             assert ends_early or received == call.expected_bytes, (told, call.expected_bytes)
-            assert call.is_split == (min(grid[0], call.columns) > 1), told
+            assert call.is_split == (min(grid[0], call.rows[-1][1] or 2) > 1), told
 
 
 def results(found):
@@ -134,6 +147,14 @@ FAULTS = [
     (cholesky, ((P,),), (bad,)),
     (inverse, ((P,),), (np.zeros((90, 90)),)),
     (solution, ((P,),), (EVEN,)),
+]
+
+NARROW = rng.standard_normal((4 * P + 1, P))
+TALL = [matrix(7, "d", 83), matrix(5, "F", 61), matrix(30, "f", 130), matrix(1, "d", 9), NARROW]
+CASES += [(orthogonal, (GRIDS[n % len(GRIDS)], (P,)), (a,)) for n, a in enumerate(TALL)]
+CASES += [
+    (decomposed, ((P,), (P,)), (TALL[0],)),
+    (fitted, ((P,), (P,)), (TALL[0], matrix(3, "d", 83), matrix(1, "d", 83)[:, 0])),
 ]
 
 names = sys.argv[1:]

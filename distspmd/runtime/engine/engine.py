@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from distspmd.errors import ArgumentError, CacheError, CompilationError, ToolchainError
 from distspmd.layouts import intervals
-from distspmd.plans.dealt_matrix import DealtMatrix
 from distspmd.plans.encoding import Function, Storage, words
 from distspmd.plans.line_exchange import LineExchange
 from distspmd.plans.machine import Machine
+from distspmd.plans.matrix_exchange import MatrixExchange
 from distspmd.plans.pipeline import Pipeline
 from distspmd.plans.plan import Plan
 from distspmd.plans.request_encoding import Fetch
@@ -75,7 +75,7 @@ class Engine(Closing):
         fetches: Sequence[Fetch] = (),
         functions: Mapping[Function, tuple[int, int, int]] | None = None,
         exchanges: Sequence[RowExchange] = (),
-        talks: Sequence[LineExchange | DealtMatrix | Pipeline] = (),
+        talks: Sequence[LineExchange | MatrixExchange | Pipeline] = (),
     ) -> None:
         from mpi4py.MPI import _handleof
 

@@ -29,6 +29,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import same
 from distspmd.nodes.lapack import FUNCTIONS, INFO, Lapack
 from distspmd.nodes.lapack_together import LapackTogether
 from distspmd.plans.dealt_matrix import TOGETHER
+from distspmd.plans.tall_matrix import ROWS
 
 SINGULAR = "Singular matrix"
 NOT_SQUARE = "Last 2 dimensions of the array must be square"
@@ -174,6 +175,18 @@ def is_large(run: Context, matrix: Tensor) -> bool:
     return all(not isinstance(n, int) or n >= LARGE for n in matrix.shape[-2:])
 
 
+def is_tall(run: Context, matrix: Tensor) -> bool:
+    """Whether a matrix has so many rows that ranks factorise parts of them."""
+    tracer, shape = run.tracer, matrix.shape
+    is_alone = tracer.map.parallel or tracer.map.straight is not None or tracer.guarded
+    if is_alone or len(shape) != 2 or tracer.is_decided_by_data(*shape):
+        return False
+    m, n = shape
+    if not (isinstance(m, int) and isinstance(n, int)):
+        return False
+    return 0 < ROWS * n <= m and m >= LARGE
+
+
 def spread(run: Context, tensor: Tensor, batch: Sequence[Length]) -> Tensor:
     """A stack of matrices for another stack, which it is broadcast to."""
     core = tensor.shape[-2:]
@@ -193,6 +206,7 @@ def call(
     numbers: str = "",
     error: str = "",
     label: str = "",
+    tall: bool = False,
 ) -> list[View]:
     """Call a function of LAPACK.
 
@@ -207,6 +221,7 @@ def call(
         numbers: further arguments.
         error: the ``LinAlgError`` that the program ends with where LAPACK reports one.
         label: of the iteration space.
+        tall: whether the matrix is, so that ranks have rows of it.
     """
     tracer = run.tracer
     terms, made_terms = (part.split(",") for part in subscripts.split("->"))
@@ -233,7 +248,7 @@ def call(
             if letter in term
         )[:1]
     checked = bool(error) and not tracer.map.parallel
-    together = function in TOGETHER and not batch and is_large(run, operands[0][0])
+    together = tall or (function in TOGETHER and not batch and is_large(run, operands[0][0]))
     if together:
         columns = operands[0][0].shape[:1]
     if checked:

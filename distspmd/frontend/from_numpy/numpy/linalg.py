@@ -31,6 +31,7 @@ from distspmd.frontend.from_numpy.numpy.lapack_calls import (
     end_where_they_differ,
     inexact,
     is_large,
+    is_tall,
     matrices,
     real_of,
     spread,
@@ -200,6 +201,11 @@ def _qr(run: Context, a: object, mode: str = "reduced") -> Any:
     batch, (m, n) = matrix.shape[:-2], matrix.shape[-2:]
     k = least_of(run, m, n)
     given = [(matrix, kind)]
+    tall = is_tall(run, matrix)
+    if tall and mode == "r":
+        return _triangle(run, matrix, kind)
+    if tall and mode == "reduced":
+        return _named(np.linalg.qr, _factors(run, matrix, kind))
     if mode in ("r", "economic"):
         return call(run, "triangle_of_qr", "mn->kn", given, [((k, n), kind)], batch)[0]
     if mode not in ("reduced", "complete"):
@@ -208,6 +214,19 @@ def _qr(run: Context, a: object, mode: str = "reduced") -> Any:
     results = [((m, inner), kind), ((inner, n), kind)]
     found = call(run, "qr", "mn->mk,kn", given, results, batch)
     return _named(np.linalg.qr, found)
+
+
+def _factors(run: Context, matrix: Tensor, kind: DType) -> list[Any]:
+    """The orthogonal factor and the triangle of a tall matrix."""
+    m, n = matrix.shape
+    results = [((m, n), kind), ((n, n), kind)]
+    return list(call(run, "qr", "mn->mn,nn", [(matrix, kind)], results, tall=True))
+
+
+def _triangle(run: Context, matrix: Tensor, kind: DType) -> Tensor:
+    """The triangle of a tall matrix."""
+    n, given = matrix.shape[-1], [(matrix, kind)]
+    return call(run, "triangle_of_qr", "mn->nn", given, [((n, n), kind)], tall=True)[0]
 
 
 _NOT_CONVERGED = "Eigenvalues did not converge"
@@ -272,6 +291,10 @@ def svd(
     k = least_of(run, m, n)
     if not compute_uv:
         return singular_values(run, matrix)
+    if not full_matrices and is_tall(run, matrix):  # the rows stay where they are
+        q, r = _factors(run, matrix, kind)
+        inner, s, v = svd(run, r, False)
+        return _named(np.linalg.svd, [run.call(np.matmul, [q, inner], {}), s, v])
     rows, columns = (m, n) if full_matrices else (k, k)
     results = [((m, rows), kind), ((k,), real_of(kind)), ((columns, n), kind)]
     found = call(
@@ -294,6 +317,8 @@ def singular_values(run: Context, a: object) -> Any:
     """The singular values, the largest first."""
     matrix = matrices(run, a, "np.linalg.svdvals")
     kind = inexact(run, matrix)
+    if is_tall(run, matrix):
+        matrix = _triangle(run, matrix, kind)
     k = least_of(run, *matrix.shape[-2:])
     return call(
         run,
@@ -328,6 +353,12 @@ def _lstsq(run: Context, a: object, b: object, rcond: Any = None) -> Any:
     columns = given.shape[1:]
     one = columns or (1,)
     sides = given if columns else indexing.read(tracer, given, (Ellipsis, None))
+    given_matrix, given_sides = matrix, sides
+    if tall := is_tall(run, matrix):  # as the triangle and what the factor makes of the sides
+        q, matrix = _factors(run, matrix, kind)
+        turned = run.call(np.conjugate, [_swapped(run, q)], {})
+        sides = run.call(np.matmul, [turned, sides], {})
+        rcond = float(np.finfo(real).eps * m) if rcond is None else rcond
     results = [((n, *one), kind), (one, real), ((), INT64), ((least_of(run, m, n),), real)]
     x, residuals, rank, s = call(
         run,
@@ -338,6 +369,9 @@ def _lstsq(run: Context, a: object, b: object, rcond: Any = None) -> Any:
         numbers="NAN" if rcond is None else repr(float(rcond)),
         error="SVD did not converge in Linear Least Squares",
     )
+    if tall:
+        lacks = run.call(np.subtract, [given_sides, run.call(np.matmul, [given_matrix, x], {})], {})
+        residuals = run.call(np.sum, [_squares(run, tracer.tensor(lacks))], {"axis": 0})
     found = reshape(tracer, x, [n, *columns])
     return found, _residuals(run, residuals, rank, m, n), converted(tracer, rank, np.int32), s
 

@@ -1,0 +1,110 @@
+"""What ranks tell each other within a call of LAPACK on one matrix that several of them have."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from distspmd.layouts.intervals import Interval
+from distspmd.plans.machine import Machine
+
+
+@dataclass(frozen=True)
+class MatrixExchange:
+    """A call of a function on one matrix in a lowered program.
+
+    Attributes:
+        data: the container of the first result.
+        function: by its name in :mod:`distspmd.nodes.lapack`.
+        itemsize: bytes of an element.
+        columns: of the matrix.
+        rows: parts of it by ranks.
+        sides: right-hand sides, of an operand or of an identity.
+        own_sides: parts of them by ranks.
+        source: where in the user's program it is.
+        times: how often it runs; None where that is not known before.
+        turned: whether rows are dealt in the place of columns.
+    """
+
+    data: str
+    function: str
+    itemsize: int
+    columns: int
+    rows: tuple[Interval, ...]
+    sides: int = 0
+    own_sides: tuple[Interval, ...] = ()
+    source: str = ""
+    times: int | None = 1
+    turned: bool = False
+
+    @property
+    def ranks(self) -> int:
+        """Ranks that take part in the run."""
+        return len(self.rows)
+
+    @functools.cached_property
+    def workers(self) -> tuple[int, ...]:
+        """Ranks that have blocks: those that have anything."""
+        return tuple(r for r, (lo, hi) in enumerate(self.rows) if lo < hi and self._has_sides(r))
+
+    def _has_sides(self, rank: int) -> bool:
+        return not self.own_sides or self.own_sides[rank][0] < self.own_sides[rank][1]
+
+    @property
+    def is_split(self) -> bool:
+        """Whether ranks have different rows."""
+        return len({self.rows[rank] for rank in self.workers}) > 1
+
+    @property
+    def block(self) -> int:
+        """Columns of a block, where they are dealt."""
+        return 1
+
+    @property
+    def expected_bytes(self) -> int:
+        """Bytes that all ranks receive."""
+        raise NotImplementedError
+
+    def seconds(self, machine: Machine) -> float:
+        """Of what moves in one call."""
+        raise NotImplementedError
+
+    @property
+    def what(self) -> str:
+        """What is called."""
+        raise NotImplementedError
+
+    @property
+    def title(self) -> str:
+        """What it is called in messages."""
+        return f"{self.what} of {self.source or self.data}"
+
+    @property
+    def received(self) -> int:
+        """Bytes that all ranks receive in a run of it."""
+        return self.expected_bytes
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """Dimensions in which data decide what moves: none."""
+        return ()
+
+    @property
+    def layouts(self) -> str:
+        """How the matrix lies before, within and after."""
+        raise NotImplementedError
+
+    @property
+    def found(self) -> str:
+        """Who finds out what moves."""
+        return "known before"
+
+    @property
+    def steps(self) -> str:
+        """What carries it out."""
+        raise NotImplementedError
+
+    @property
+    def bytes_text(self) -> str:
+        """The bytes that ranks receive, beside those of textbooks."""
+        raise NotImplementedError
