@@ -237,16 +237,20 @@ class Dealt {
       const Box &box = team.box(own, which);
       const auto columns = columns_of(part, box, worker);
       packed.resize(columns.size() * static_cast<std::size_t>(box.rows));
-      T *at = packed.data();
-      for (const auto &[_, j] : columns) {
-        S *const there = window.data + (j - base - box.column) * window.across;
-        for (std::int64_t i = 0; i < box.rows; ++i, ++at) {
-          if constexpr (takes)
-            *at = there[i * window.down];
-          else if (writes)
-            there[i * window.down] = *at;
-        }
-      }
+      constexpr std::int64_t tile = 16;  // of which a cache holds the lines, whatever lies side by side
+      const auto count = static_cast<std::int64_t>(columns.size());
+      for (std::int64_t c0 = 0; (takes || writes) && c0 < count; c0 += tile)
+        for (std::int64_t i0 = 0; i0 < box.rows; i0 += tile)
+          for (std::int64_t c = c0; c < std::min(c0 + tile, count); ++c) {
+            S *const there = window.data + (columns[c].second - base - box.column) * window.across;
+            T *const at = packed.data() + c * box.rows;
+            for (std::int64_t i = i0; i < std::min(i0 + tile, box.rows); ++i) {
+              if constexpr (takes)
+                at[i] = there[i * window.down];
+              else
+                there[i * window.down] = at[i];
+            }
+          }
     };
     const auto of_own_blocks = [&](std::int64_t rank, bool writes) {
       std::vector<T> &packed = of_blocks[static_cast<std::size_t>(rank)];
@@ -319,13 +323,25 @@ void factorise_definite(Dealt<T> &a, std::int64_t block, Columns<T> &panel) {
 /// Bring what is right of a block of a definite matrix up to date, by its panel.
 template <class T>
 void update_definite(Dealt<T> &a, std::int64_t block, Columns<T> &panel) {
+  constexpr std::size_t together = 4;  // blocks in a product: what lies above the first of them is no result
   const CBLAS_TRANSPOSE adjoint = is_complex<T> ? CblasConjTrans : CblasTrans;
+  const std::int64_t top = a.begin(block), width = a.width(block);
+  std::vector<std::int64_t> own;
   for (std::int64_t b = block + 1; b < a.blocks(); ++b)
-    if (a.owns(b)) {
-      const T *const rows = &panel(a.begin(b) - a.begin(block), 0);
-      subtract_product(CblasNoTrans, adjoint, a.rows - a.begin(b), a.width(b), a.width(block), rows, panel.lead, rows,
-                       panel.lead, a.at(b, a.begin(b)), a.rows);
-    }
+    if (a.owns(b)) own.push_back(b);
+  for (std::size_t first = 0; first < own.size(); first += together) {
+    const std::size_t end = std::min(first + together, own.size());
+    std::int64_t count = 0;
+    for (std::size_t n = first; n < end; ++n) count += a.width(own[n]);
+    Columns<T> beside(count, width);
+    std::int64_t at = 0;
+    for (std::size_t n = first; n < end; at += a.width(own[n++]))
+      for (std::int64_t j = 0; j < width; ++j)
+        std::copy_n(&panel(a.begin(own[n]) - top, j), a.width(own[n]), &beside(at, j));
+    const std::int64_t row = a.begin(own[first]);
+    subtract_product(CblasNoTrans, adjoint, a.rows - row, count, width, &panel(row - top, 0), panel.lead, beside.data(),
+                     beside.lead, a.at(own[first], row), a.rows);
+  }
 }
 
 /// The triangle of a positive definite matrix, of which one part is read; what LAPACK reports.
