@@ -322,19 +322,19 @@ def while_it_counts(x, out):
         if x[i] > 0.5:
             s += x[i] * x[i - 3]
         out[i] = x[i - 1]
-        i -= 3
+        i -= 2
     return s, i
 
 
-def packed(x, y):
+def packed(x, out):
     n, m = x.shape
     line = np.zeros(n * m + 3)
     k = 3
     for i in range(n):
         for j in range(m):
-            line[k] = x[i, j] + y[j, i]
+            line[k] = x[i, j] + out[i]
             k += 1
-    return line, k
+    return line * k
 
 
 def by_halves(x, out):
@@ -366,8 +366,8 @@ LINES += (
     greatest_without_nan,
     counted_by_kind,
 )
-ROWS = (row_sums, lengths_of_rows, row_by_row)
-GRIDS = (stencil, triangle, product_by_elements, seidel, wide, packed, closest_pair, close_pairs)
+ROWS = (row_sums, lengths_of_rows, row_by_row, packed)
+GRIDS = (stencil, triangle, product_by_elements, seidel, wide, closest_pair, close_pairs)
 PROGRAMS = {p.__name__: p for p in (*LINES, *LONG, *ROWS, *GRIDS)}
 
 
