@@ -316,6 +316,23 @@ def close_pairs(x, y):
     return count
 
 
+def shortest_paths(x, y):
+    n = x.shape[0]
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                x[i, j] = min(x[i, j], x[i, k] + x[k, j])
+
+
+def shortest_paths_with_signs(x, y):
+    n = x.shape[0]
+    for k in range(n - 1, -1, -1):
+        for i in range(n):
+            for j in range(n):
+                if x[i, k] + x[k, j] - 0.4 < x[i, j]:
+                    x[i, j] = x[i, k] + x[k, j] - 0.4
+
+
 def while_it_counts(x, out):
     i, s = x.shape[0] - 1, 0.0
     while i >= 3:
@@ -367,7 +384,17 @@ LINES += (
     counted_by_kind,
 )
 ROWS = (row_sums, lengths_of_rows, row_by_row, packed)
-GRIDS = (stencil, triangle, product_by_elements, seidel, wide, closest_pair, close_pairs)
+GRIDS = (
+    stencil,
+    triangle,
+    product_by_elements,
+    seidel,
+    wide,
+    shortest_paths,
+    shortest_paths_with_signs,
+    closest_pair,
+    close_pairs,
+)
 PROGRAMS = {p.__name__: p for p in (*LINES, *LONG, *ROWS, *GRIDS)}
 
 

@@ -126,7 +126,7 @@ def _branch_of(block: ConditionalBlock, region: ControlFlowRegion) -> _Branch | 
             work += count_additions(value)
             if _is_own(block.sdfg, state.out_edges(node)[0].data.data, states):
                 continue
-            if not _is_number_changed(state, node):
+            if not _is_number_changed(state, node) and not _is_compared(block, state, node):
                 return None
             found.changes.append((state, node))
     if work > _MOST_WORK or not all(map(_reads_inside, states)):
@@ -171,6 +171,17 @@ def _is_number_changed(state: SDFGState, tasklet: Computation) -> bool:
     if len(before) == 1 and str(before[0].data.subset) == str(leaving.data.subset):
         return True
     return not before and not others and bool(state.sdfg.arrays[name].total_size == 1)
+
+
+def _is_compared(block: ConditionalBlock, state: SDFGState, tasklet: Computation) -> bool:
+    """Whether what decides a branch reads the element that a tasklet writes, right before it."""
+    (leaving,) = state.out_edges(tasklet)
+    before = block.parent_graph.in_edges(block)
+    states = [edge.src for edge in before if isinstance(edge.src, SDFGState)]
+    name, place = leaving.data.data, str(leaving.data.subset)
+    read = {(e.data.data, str(e.data.subset)) for s in states for e in s.edges()}
+    alone = sum(node.data == name for node in state.data_nodes() if state.in_degree(node)) == 1
+    return len(before) == 1 and alone and leaving.data.num_elements() == 1 and (name, place) in read
 
 
 def _reads_inside(state: SDFGState) -> bool:
@@ -312,6 +323,59 @@ def _argument(state: SDFGState, tasklet: Computation, name: str, memlet: Memlet)
     node = next(there, None) or state.add_read(memlet.data)
     state.add_edge(node, None, tasklet, connector, read)
     return Argument(connector, dtype)
+
+
+def merge_numbers(sdfg: SDFG) -> None:
+    """Compute a number where it is read, if one tasklet of a later state reads it alone."""
+    for loop in list(sdfg.all_control_flow_regions(recursive=False)):
+        if not isinstance(loop, LoopRegion) or not is_straight(loop):
+            continue
+        blocks = list(nx.topological_sort(loop.nx))
+        if all(isinstance(block, SDFGState) for block in blocks) and not any(
+            edge.data.assignments for edge in loop.edges()
+        ):
+            for state in blocks:
+                for node in [n for n in state.data_nodes() if n.data in sdfg.arrays]:
+                    _merge_number(sdfg, blocks, state, node)
+
+
+def _merge_number(
+    sdfg: SDFG, blocks: Sequence[SDFGState], state: SDFGState, node: nodes.AccessNode
+) -> None:
+    container, found = sdfg.arrays[node.data], _writer_of(sdfg, node.data)
+    places = [(s, n) for s in sdfg.states() for n in s.data_nodes() if n.data == node.data]
+    if not container.transient or found is None or len(places) != 2 or found[0] is not state:
+        return
+    ((other, reader),) = [(s, n) for s, n in places if n is not node] or [(state, node)]
+    if other is state or other not in blocks or state.out_degree(node) or other.in_degree(reader):
+        return
+    edges, writer = other.out_edges(reader), found[1]
+    tasklet = edges[0].dst
+    value = _value_of(state, writer)
+    if len(edges) != 1 or value is None or not isinstance(tasklet, Computation):
+        return
+    between = blocks[blocks.index(state) : blocks.index(other)]
+    written = {n.data for s in between for n in s.data_nodes() if s.in_degree(n)}
+    others = {n.data for n in other.data_nodes() for e in other.in_edges(n) if e.src is not tasklet}
+    if {e.data.data for e in state.in_edges(writer)} & (written | others) or value.dtype != _type(
+        sdfg, node.data
+    ):
+        return
+    assignments = tasklet.assignments()
+    if not assignments:
+        return
+    reads = {str(e.dst_conn): e.data for e in state.in_edges(writer)}
+    by = {name: _argument(other, tasklet, f"_of{name}", memlet) for name, memlet in reads.items()}
+    inner = substitute(value, by)
+    connector = str(edges[0].dst_conn)
+    tasklet.assign(tuple((n, substitute(v, {connector: inner})) for n, v in assignments))
+    other.remove_node(reader)
+    tasklet.remove_in_connector(connector)
+    state.remove_nodes_from([writer, node])
+    for each in list(state.data_nodes()):
+        if not state.all_edges(each):
+            state.remove_node(each)
+    sdfg.remove_data(node.data, validate=False)
 
 
 def _forget(sdfg: SDFG, symbols: set[str], containers: set[str]) -> None:

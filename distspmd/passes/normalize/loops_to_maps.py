@@ -38,10 +38,11 @@ from distspmd.nodes.scatter import Scatter
 from distspmd.nodes.tell import Told
 from distspmd.passes.normalize import loop_dimensions
 from distspmd.passes.normalize.combining_maps import combine_in_registers
-from distspmd.passes.normalize.loop_branches import choose_values
+from distspmd.passes.normalize.loop_branches import choose_values, merge_numbers
 from distspmd.passes.normalize.loop_dimensions import add_dimension, replace_loop
 from distspmd.passes.normalize.loop_distribution import separate
 from distspmd.passes.normalize.loop_extremes import search_by_reductions
+from distspmd.passes.normalize.loop_parts import part_loop
 from distspmd.passes.normalize.loop_symbols import (
     close_symbols,
     count_while,
@@ -54,23 +55,31 @@ Ends: TypeAlias = tuple[sympy.Expr, sympy.Expr, int]
 """The least value of a loop's variable, the greatest, and the step."""
 
 
+_PREPARE = (
+    merge_copies,
+    count_while,
+    close_symbols,
+    drop_checks,
+    numbers_of_counters,
+    choose_values,
+    merge_numbers,
+)
+"""What brings loops into the form of which the test and the reductions know, in order."""
+
+
 def map_loops(sdfg: SDFG) -> None:
     """Make maps of such loops, in place; one that stays is told why."""
-    merge_copies(sdfg)
-    count_while(sdfg)
-    close_symbols(sdfg)
-    drop_checks(sdfg)
-    numbers_of_counters(sdfg)
-    choose_values(sdfg)
+    for prepare in _PREPARE:
+        prepare(sdfg)
     loops = [r for r in sdfg.all_control_flow_regions(recursive=False) if isinstance(r, LoopRegion)]
     combine: list[nodes.Tasklet] = []
-    stay = [loop for loop in reversed(loops) if _stays(sdfg, loop, combine)]  # inner ones first
+    stay: list[LoopRegion] = []
+    for loop in reversed(loops):  # inner ones first
+        if _stays(sdfg, loop, combine):
+            parts = _in_parts(sdfg, loop) or [loop]
+            stay += [part for part in parts if part is loop or _stays(sdfg, part, combine)]
     for loop in reversed(stay):  # outer ones first
-        if _is_in(sdfg, loop) and not _beside_writes(loop):
-            for part in search_by_reductions(loop, _candidates(sdfg, loop)):
-                inside = part.all_control_flow_regions(recursive=False)
-                for each in reversed([r for r in inside if isinstance(r, LoopRegion)]):
-                    _stays(sdfg, each, combine)
+        _search(sdfg, loop, combine)
     for loop in stay:
         for part in _separated(sdfg, loop):
             _stays(sdfg, part, combine)
@@ -78,6 +87,15 @@ def map_loops(sdfg: SDFG) -> None:
         if _is_in(sdfg, loop):
             _hand_on(sdfg, loop)
     combine_in_registers(sdfg, combine)
+
+
+def _search(sdfg: SDFG, loop: LoopRegion, combine: list[nodes.Tasklet]) -> None:
+    """Make reductions of a loop that looks for an extreme value, and maps of these."""
+    if _is_in(sdfg, loop) and not _beside_writes(loop):
+        for part in search_by_reductions(loop, _candidates(sdfg, loop)):
+            inside = part.all_control_flow_regions(recursive=False)
+            for each in reversed([r for r in inside if isinstance(r, LoopRegion)]):
+                _stays(sdfg, each, combine)
 
 
 def _hand_on(sdfg: SDFG, loop: LoopRegion) -> None:
@@ -107,6 +125,15 @@ def _stays(sdfg: SDFG, loop: LoopRegion, combine: list[nodes.Tasklet]) -> bool:
     if why:
         mark_order(loop, why)
     return bool(why)
+
+
+def _in_parts(sdfg: SDFG, loop: LoopRegion) -> list[LoopRegion]:
+    """The loops that a loop becomes of which one iteration is what the others need."""
+    values = LoopRange.of(loop)
+    if values is None or _beside_writes(loop):
+        return []
+    own = own_names(loop, _candidates(sdfg, loop))
+    return [] if _left_behind(loop, own) else part_loop(loop, values, own)
 
 
 def _separated(sdfg: SDFG, loop: LoopRegion) -> list[LoopRegion]:
