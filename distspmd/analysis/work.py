@@ -123,7 +123,9 @@ class DealtWork(Work):
         rows = parts[:, self.row].reshape(-1, *[1] * (np.ndim(iterations) - 1))
         serial = self.serial * (np.ceil(np.log2(rows)) if self.levels else 1.0)
         dealt = self.dealt * share + serial * works
-        return np.where(rows > 1, dealt, self.operations * works) + self.sides * share
+        blocks = max(1.0, np.ceil(self.call.sides / WIDEST))  # each is on one rank
+        sides = self.sides * np.where(rows > 1, np.maximum(share, works / blocks), share)
+        return np.where(rows > 1, dealt, self.operations * works) + sides
 
     def talking(self, parts: NDArray[np.int64], machine: Machine) -> NDArray[np.float64]:
         """Seconds in which ranks tell each other, of each tiling."""

@@ -216,6 +216,7 @@ def _matrices(compilation: Compilation, ranks: int, number: int) -> Iterator[Mat
             str(space.source or ""),
             times_exactly(space.state),
             turned=node.options == "'U'",
+            lower=node.options.startswith("'L',"),
         )
         node.index, node.block, number = number, found.block, number + 1
         yield found

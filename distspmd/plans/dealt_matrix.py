@@ -50,6 +50,7 @@ TOGETHER: Mapping[str, Together] = {
     "cholesky": Together("Cholesky's factorisation"),
     "diagonal_of_factor": Together("elimination", gives=None, exchanges=True),
     "solve": Together("elimination and substitution", (0, 1), 1, exchanges=True, solves=True),
+    "solve_triangle": Together("substitution", (0, 1), 1, factorises=False, solves=True),
     "inverse": Together("elimination and substitution", (0,), 1, exchanges=True, solves=True),
 }
 """Functions of :data:`distspmd.nodes.lapack.FUNCTIONS` that ranks can do together."""
@@ -140,7 +141,8 @@ class DealtMatrix(MatrixExchange):
             owners = {number % count for number in range(len(blocks), len(blocks) + len(sides))}
             for number, (lo, hi) in enumerate(blocks):
                 others = len(owners - {number % count})
-                found.append((hi * (hi - lo) * self.itemsize, others))
+                below = rows - lo if self.lower else hi
+                found.append((below * (hi - lo) * self.itemsize, others))
         return tuple(found)
 
     @property

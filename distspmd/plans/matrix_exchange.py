@@ -24,6 +24,7 @@ class MatrixExchange:
         source: where in the user's program it is.
         times: how often it runs; None where that is not known before.
         turned: whether rows are dealt in the place of columns.
+        lower: whether right-hand sides are solved with a lower triangle.
     """
 
     data: str
@@ -36,6 +37,7 @@ class MatrixExchange:
     source: str = ""
     times: int | None = 1
     turned: bool = False
+    lower: bool = False
 
     @property
     def ranks(self) -> int:

@@ -71,3 +71,12 @@ def test_blocks_are_narrower_where_each_rank_would_have_few() -> None:
 def test_what_is_expected_of_even_parts_is_what_moves() -> None:
     own = DealtMatrix("", "solve", 8, 1000, rows(1000, 4), 3)
     assert evenly("solve", 8, (1000, 1000, 3), 4).expected_bytes == own.expected_bytes
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_one_triangle_goes_to_those_that_have_right_hand_sides(lower: bool) -> None:
+    n, p, c = 1024, 4, 2000
+    call = DealtMatrix("x", "solve_triangle", 8, n, rows(n, p), c, lower=lower)
+    panels = (n * n + n * WIDEST) // 2 * 8 * (p - 1)
+    assert sum(nbytes * others for nbytes, others in call.panels) == panels
+    assert call.textbook == n * n // 2 * 8 * (p - 1)

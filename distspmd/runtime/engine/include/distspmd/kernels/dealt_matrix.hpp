@@ -94,6 +94,13 @@ class Team {
     if (sends.size() + receives.size()) talk_.exchange(sends, receives);
   }
 
+  /// Whether something is so on any rank of those that talk.
+  bool any(bool is_so) const {
+    std::vector<std::int64_t> found{is_so};
+    talk_.add_all(found);
+    return found[0] > 0;
+  }
+
   /// Whether each rank that works has all of the matrix.
   bool is_whole() const {
     return std::all_of(workers_.begin(), workers_.end(),
@@ -406,24 +413,52 @@ std::int64_t eliminate(Dealt<T> &a, Seen seen) {
   return 0;
 }
 
-/// Solve with the upper triangle of the first part for the columns of the second.
-template <class T>
+/// Solve with one triangle of the first part for the columns of the second.
+template <char part, char trans, char diagonal, class T>
 void substitute(Dealt<T> &a) {
-  const std::int64_t from = a.columns_before(a.first(1)), count = a.columns - from;
-  for (std::int64_t k = a.first(1) - 1; k >= 0; --k) {
-    const std::int64_t top = a.begin(k), width = a.width(k);
-    const std::vector<std::int64_t> owners = a.owners(k, a.first(1), a.blocks());
+  constexpr CBLAS_UPLO uplo = part == 'L' ? CblasLower : CblasUpper;
+  constexpr CBLAS_TRANSPOSE op = trans == 'N' ? CblasNoTrans : trans == 'T' ? CblasTrans : CblasConjTrans;
+  const std::int64_t from = a.columns_before(a.first(1)), count = a.columns - from, blocks = a.first(1);
+  for (std::int64_t n = 0; n < blocks; ++n) {
+    const std::int64_t k = (part == 'L') == (trans == 'N') ? n : blocks - 1 - n;
+    const std::int64_t top = a.begin(k), width = a.width(k), first = part == 'L' ? top : 0;
+    const std::int64_t rest = part == 'L' ? top + width : 0, others = part == 'L' ? a.rows - rest : top;
     if (count == 0 && !a.owns(k)) continue;
-    Columns<T> panel(top + width, width);
-    for (std::int64_t j = 0; a.owns(k) && j < width; ++j) std::copy_n(a.at(k, 0) + j * a.rows, panel.rows, &panel(0, j));
-    a.team.broadcast(owners, panel.data(), static_cast<std::int64_t>(panel.values.size()));
+    Columns<T> panel(width + others, width);
+    for (std::int64_t j = 0; a.owns(k) && j < width; ++j)
+      std::copy_n(a.at(k, first) + j * a.rows, panel.rows, &panel(0, j));
+    a.team.broadcast(a.owners(k, blocks, a.blocks()), panel.data(), static_cast<std::int64_t>(panel.values.size()));
     if (count == 0) continue;
-    T *const sides = a.column(from);
-    solve_with(CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, width, count, panel.data() + top, panel.lead,
+    T *const sides = a.column(from), *const corner = panel.data() + (top - first), *const beside = panel.data() + (rest - first);
+    if (trans != 'N')
+      subtract_product(op, CblasNoTrans, width, count, others, beside, panel.lead, sides + rest, a.rows, sides + top, a.rows);
+    solve_with(CblasLeft, uplo, op, diagonal == 'U' ? CblasUnit : CblasNonUnit, width, count, corner, panel.lead,
                sides + top, a.rows);
-    subtract_product(CblasNoTrans, CblasNoTrans, top, count, width, panel.data(), panel.lead, sides + top, a.rows,
-                     sides, a.rows);
+    if (trans == 'N')
+      subtract_product(CblasNoTrans, CblasNoTrans, others, count, width, beside, panel.lead, sides + top, a.rows,
+                       sides + rest, a.rows);
   }
+}
+
+template <char part, char trans, char diagonal, class S, class T>
+std::int64_t solve_triangle_together(std::int64_t context, std::int64_t number, std::int64_t width, Window<S> in,
+                                     Window<S> sides, Window<T> out) {
+  const Team team(context, number, {in.box, sides.box, out.box});
+  if (team.is_whole())
+    return team.place() < 0 ? 0 : solve_triangle<part, trans, diagonal>(in.view(), sides.view(), out.view());
+  if (team.place() < 0) return team.any(false), 0;
+  const std::int64_t n = team.extents(0).first;
+  const OneThread guard;
+  Dealt<T> a(team, n, {n, team.extents(1).second}, width);
+  a.take(0, 0, in);
+  a.take(1, 1, sides);
+  bool is_singular = false;
+  for (std::int64_t k = 0; diagonal != 'U' && k < a.first(1); ++k)
+    for (std::int64_t j = 0; a.owns(k) && j < a.width(k); ++j) is_singular |= a.at(k, a.begin(k) + j)[j * n] == T(0);
+  if (team.any(is_singular)) return 1;
+  substitute<part, trans, diagonal>(a);
+  a.give(1, 2, out);
+  return 0;
 }
 
 template <class S, class T>
@@ -438,7 +473,7 @@ std::int64_t solve_together(std::int64_t context, std::int64_t number, std::int6
   a.take(0, 0, in);
   a.take(1, 1, sides);
   const std::int64_t info = eliminate(a, [](std::int64_t, T) {});
-  if (!info) substitute(a);
+  if (!info) substitute<'U', 'N', 'N'>(a);
   a.give(1, 2, out);
   return info;
 }
@@ -457,7 +492,7 @@ std::int64_t inverse_together(std::int64_t context, std::int64_t number, std::in
     for (std::int64_t j = 0; a.owns(b) && j < a.width(b); ++j)
       a.at(b, 0)[j * n + a.begin(b) - n + j] = T(1);
   const std::int64_t info = eliminate(a, [](std::int64_t, T) {});
-  if (!info) substitute(a);
+  if (!info) substitute<'U', 'N', 'N'>(a);
   a.give(1, 1, out);
   return info;
 }
