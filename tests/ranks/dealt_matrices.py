@@ -159,6 +159,7 @@ FAULTS = [
 
 NARROW = rng.standard_normal((4 * P + 1, P))
 TALL = [matrix(7, "d", 83), matrix(5, "F", 61), matrix(30, "f", 130), matrix(1, "d", 9), NARROW]
+TALL += [matrix(3, "d", 100_003)]  # in pieces
 CASES += [(orthogonal, (GRIDS[n % len(GRIDS)], (P,)), (a,)) for n, a in enumerate(TALL)]
 CASES += [
     (decomposed, ((P,), (P,)), (TALL[0],)),

@@ -1,6 +1,6 @@
 // Orthogonal factorisations of one matrix of many rows, of which each rank has some: by a tree.
 //
-// Each rank factorises its rows; of two triangles, one above the other, the next one is made, until one
+// Each rank factorises its rows, in pieces that a cache holds; of two triangles, one above the other, the next one is made, until one
 // is left. Its factor goes back along the tree, and each rank multiplies its own by what comes. The signs
 // are those of Householder's method on the whole matrix (G. Ballard et al., Reconstructing Householder
 // vectors from tall-skinny QR, 2014), so that results are those of LAPACK. The rows stay where they are.
@@ -40,16 +40,19 @@ template <class T>
 class Tall {
  public:
   template <class S>
-  Tall(const Team &team, const Window<S> &in) : team_(team), box_(in.box), leaf_(in.view()) {
-    for (std::int64_t w = 0; w < team.size(); ++w)
-      if (team.gives(team.rank_of(w), 0)) holders_.push_back(team.rank_of(w));
+  Tall(const Team &team, const Window<S> &in) : team_(team), box_(in.box) {
+    if (team.is_whole())
+      holders_ = {team.rank()};
+    else
+      for (std::int64_t w = 0; w < team.size(); ++w)
+        if (team.gives(team.rank_of(w), 0)) holders_.push_back(team.rank_of(w));
     const auto row = [&](std::int64_t rank) { return team.box(rank, 0).row; };
     std::sort(holders_.begin(), holders_.end(), [&](std::int64_t a, std::int64_t b) { return row(a) < row(b); });
     own_ = std::find(holders_.begin(), holders_.end(), team.rank()) - holders_.begin();
     top_ = std::min<std::int64_t>(team.extents(0).first, box_.columns);
     above_.assign(static_cast<std::size_t>(own_ ? 0 : top_ * box_.columns), T());
     bring_top(in);
-    triangle = factorise(leaf_);
+    factorise_rows(in.view());
     climb();
     if (own_ == 0) sign();
   }
@@ -77,10 +80,45 @@ class Tall {
       }
       team_.exchange({parcel(level.child, below)}, {});
     }
-    return product(leaf_, std::move(factor));
+    if (pieces_.size() > 1) factor = product(joint_, std::move(factor));
+    Columns<T> found(box_.rows, n);
+    std::int64_t row = 0, from = 0;
+    for (Columns<T> &piece : pieces_) {
+      Columns<T> own(piece.columns, n);
+      for (int j = 0; j < n; ++j) std::copy_n(&factor(from, j), own.rows, &own(0, j));
+      own = product(piece, std::move(own));
+      for (int j = 0; j < n; ++j) std::copy_n(&own(0, j), own.rows, &found(row, j));
+      row += piece.rows, from += piece.columns;
+    }
+    return found;
   }
 
  private:
+  /// Factorise the own rows: pieces that a cache holds, then their triangles, one below the other.
+  template <class S>
+  void factorise_rows(const View<S> &rows) {
+    constexpr std::int64_t cached = 1 << 17;
+    const std::int64_t height = std::max(4 * rows.columns, cached / std::max<std::int64_t>(rows.columns, 1));
+    std::vector<Columns<T>> triangles;
+    std::int64_t count = 0;
+    for (std::int64_t row = 0; row < rows.rows; row += height) {
+      const std::int64_t own = std::min(height, rows.rows - row);
+      pieces_.emplace_back(View<S>{rows.data + row * rows.down, own, rows.columns, rows.down, rows.across});
+      triangles.push_back(factorise(pieces_.back()));
+      count += triangles.back().rows;
+    }
+    triangle = std::move(triangles[0]);
+    if (pieces_.size() == 1) return;
+    joint_ = Columns<T>(count, rows.columns);
+    std::int64_t row = 0;
+    for (std::size_t n = 0; n < pieces_.size(); ++n) {
+      Columns<T> &own = n ? triangles[n] : triangle;
+      for (int j = 0; j < own.columns; ++j) std::copy_n(&own(0, j), own.rows, &joint_(row, j));
+      row += own.rows;
+    }
+    triangle = factorise(joint_);
+  }
+
   struct Level {
     std::int64_t child, below;  // the number of a holder, and the rows of its triangle
     Columns<T> factor;
@@ -167,7 +205,8 @@ class Tall {
 
   const Team &team_;
   Box box_;
-  Columns<T> leaf_;  // the rows, and then their factor
+  std::vector<Columns<T>> pieces_;  // of the rows, as factors
+  Columns<T> joint_{0, 0};          // of their triangles
   std::vector<std::int64_t> holders_;
   std::int64_t own_ = 0, top_ = 0, step_ = 1;
   std::vector<T> above_, signs_;
@@ -186,9 +225,8 @@ std::int64_t triangle_of_qr_together(std::int64_t context, std::int64_t number, 
                                      Window<T> r) {
   const Team team(context, number, {in.box});
   if (team.place() < 0) return 0;
-  if (team.is_whole()) return triangle_of_qr(in.view(), r.view());
   const OneThread guard;
-  if (!team.gives(team.rank(), 0)) {
+  if (!team.is_whole() && !team.gives(team.rank(), 0)) {
     write_triangle<T>(r, nullptr);
     return 0;
   }
@@ -202,9 +240,8 @@ std::int64_t qr_together(std::int64_t context, std::int64_t number, std::int64_t
                          Window<T> r) {
   const Team team(context, number, {in.box});
   if (team.place() < 0) return 0;
-  if (team.is_whole()) return qr(in.view(), q.view(), r.view());
   const OneThread guard;
-  const bool gives = team.gives(team.rank(), 0);
+  const bool is_whole = team.is_whole(), gives = is_whole || team.gives(team.rank(), 0);
   Columns<T> own(in.box.rows, in.box.columns);
   if (gives) {
     Tall<T> tall(team, in);
@@ -213,7 +250,7 @@ std::int64_t qr_together(std::int64_t context, std::int64_t number, std::int64_t
   } else
     write_triangle<T>(r, nullptr);
   std::vector<Parcel> sends, receives;  // to ranks with the same rows
-  for (std::int64_t w = 0; w < team.size(); ++w) {
+  for (std::int64_t w = 0; !is_whole && w < team.size(); ++w) {
     const std::int64_t other = team.rank_of(w);
     if (other == team.rank() || !(team.box(other, 0) == in.box)) continue;
     const Parcel all{other, reinterpret_cast<char *>(own.data()), std::int64_t(own.values.size() * sizeof(T))};
