@@ -15,9 +15,17 @@ from distspmd.plans import Machine
 SLOW = pytest.mark.slow
 
 
-@pytest.mark.parametrize("ranks", [3, *(pytest.param(n, marks=SLOW) for n in (1, 2, 4, 5, 6))])
-def test_ranks_factorise_a_matrix_together(launch: Any, root: Path, ranks: int) -> None:
-    done = launch(root / "tests" / "ranks" / "dealt_matrices.py", ranks=ranks)
+FEW = ("cholesky", "solved", "inverted", "fitted", "solution")
+"""Of the functions of ``dealt_matrices.py``; all where none is named."""
+
+
+@pytest.mark.parametrize(
+    ("ranks", "names"), [(3, FEW), *(pytest.param(n, (), marks=SLOW) for n in range(1, 7))]
+)
+def test_ranks_factorise_a_matrix_together(
+    launch: Any, root: Path, ranks: int, names: tuple[str, ...]
+) -> None:
+    done = launch(root / "tests" / "ranks" / "dealt_matrices.py", *names, ranks=ranks)
     assert "all right" in done.stdout
 
 
@@ -36,6 +44,8 @@ def test_a_search_splits_large_matrices_and_the_prediction_is_its_cost(n: int, r
     assert all(call.is_split and len(call.workers) == ranks for call in lowering.matrices)
     assert lowering.whole < 0.02
     one = distspmd.predict(distspmd.lower(sdfg, {}, machine=Machine())).seconds
+    found = distspmd.search(sdfg, ranks=ranks, machine=Machine())
+    assert distspmd.predict(lowering).seconds == pytest.approx(found.cost, rel=1e-3)
     assert 0.97 * ranks > one / distspmd.predict(lowering).seconds > 0.5 * ranks
     assert "in textbooks" in str(distspmd.explain(lowering))
 
@@ -59,6 +69,25 @@ def test_matrices_are_factorised_in_loops(device: str | None) -> None:
     assert [call.times for call in lowering.matrices] == [3, 3]
     example = {"examples": given, "inputs": given, "device": device}
     distspmd.check(steps, lowering.schedule, 3, runs=1, **example)
+
+
+@SLOW
+def test_tall_matrices_are_factorised_in_loops_with_a_device() -> None:
+    rng = np.random.default_rng(1)
+    given = {"a": rng.standard_normal((400, 5)), "b": rng.standard_normal(400)}
+    sdfg = numpy_program(tall_steps, *given.values(), host="refuse")
+    spaces = [s.name for s in distspmd.iteration_spaces(sdfg) if hasattr(s.node, "block")]
+    lowering = distspmd.lower(sdfg, dict.fromkeys(spaces, (3,)))
+    example = {"examples": given, "inputs": given, "device": "emulated"}
+    distspmd.check(tall_steps, lowering.schedule, 3, runs=1, **example)
+
+
+def tall_steps(a: Any, b: Any) -> Any:
+    for _t in range(2):
+        q, r = np.linalg.qr(a)
+        a[:] = q * 2 + b[:, None] * 0.1
+        b += np.linalg.lstsq(a, b, rcond=None)[0].sum()
+    return b.sum(), r
 
 
 def steps(a: Any, b: Any) -> Any:
