@@ -154,7 +154,7 @@ def _of_choice(value: Operation, old: str) -> tuple[str, Expression] | None:
     if kept == [True, True]:
         return None
     if old in names(condition):
-        return _of_extreme(value, old)
+        return of_extreme(value, old)
     found = [None if k else _of_operation(each, old) for k, each in zip(kept, chosen, strict=True)]
     if any(f is None and not k for f, k in zip(found, kept, strict=True)):
         return None
@@ -179,8 +179,10 @@ def neutral(kind: str, dtype: np.dtype[Any]) -> Constant:
     return Constant(find_reduction(_REDUCTIONS[kind]).identity(dtype).item(), dtype)
 
 
-def _of_extreme(value: Operation, old: str) -> tuple[str, Expression] | None:
+def of_extreme(value: Operation, old: str) -> tuple[str, Expression] | None:
     """A value that replaces what is there where it is greater, or less; NaN replaces nothing."""
+    if value.name != "where":
+        return None
     condition, new, kept = value.arguments
     if not isinstance(condition, Operation) or condition.name not in GREATER:
         return None

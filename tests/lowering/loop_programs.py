@@ -233,6 +233,19 @@ def long_mixture(x, out):
     return low, last
 
 
+def long_extremes(x, out):
+    x[2500] = np.nan
+    low, high = x[0], -1.0
+    y = np.zeros_like(x)
+    for i in range(x.shape[0]):
+        high = max(high, x[i] * (i % 1000))
+        if x[i] < low:
+            low = x[i]
+        out[i] = high
+        y[i] = low
+    return y
+
+
 def long_circle(x, out):
     y = np.zeros_like(x)
     for i in range(1, x.shape[0]):
@@ -371,6 +384,7 @@ def sparse_product(x, out):
 
 
 LONG = (long_prefix, long_recurrence, long_backwards, long_welford, long_mixture, long_circle)
+LONG += (long_extremes,)
 LINES = (doubled, over_time, chosen, clamped, odd_and_even, from_above, backwards, total, counted)
 LINES += (weighted_by_places,)
 LINES += (least_and_most, distances, prefix, recurrence, beside_a_recurrence, last_value, welford)

@@ -32,6 +32,7 @@ SPLIT = {
     "long_prefix": ["__b", "__i", "i", "i", "i"],
     "long_recurrence": ["__b", "i", "i"],
     "long_welford": ["__b", "__i", "__i", "a,a,a->()", "i", "i", "i"],
+    "long_extremes": ["__b", "__b", "__i", "__i", "__i0", "i", "i", "i", "i", "i", "i"],
     "distances": ["__i0", "a,b->a", "i", "i"],
     "shortest_paths": ["i j"] * 9,
     "shortest_paths_with_signs": ["i j"] * 9,

@@ -1,5 +1,7 @@
 """Recurrences of first order as scans: what an iteration hands on is ``a * before + b``.
 
+So are the greatest value so far, and the least, ``m = max(m, b)``, which have no factor.
+
 before -> after:  ``for i: y[i] = a[i] * y[i - 1] + b[i]``  ->  a map that computes all ``a`` and
 ``b``; blocks of iterations, each from zero on; the value at the end of each block, one block after
 the other; and a map that adds to each element what its block began with. Blocks are the same on any
@@ -21,6 +23,7 @@ from dace.subsets import Range
 
 from distspmd.analysis.accesses import Edge
 from distspmd.analysis.dependences import LoopRange
+from distspmd.analysis.loop_reductions import of_extreme
 from distspmd.expressions.ir import (
     Argument,
     Constant,
@@ -49,6 +52,7 @@ class Recurrence:
         rest: what is added to that.
         reads: the edges of other operands, by their names in these.
         dtype: of the elements.
+        kind: the operation that combines what was handed on and the rest.
     """
 
     writer: Computation
@@ -58,6 +62,18 @@ class Recurrence:
     rest: Expression
     reads: dict[str, Edge]
     dtype: np.dtype[Any]
+    kind: str = "add"
+
+    def combined(self, other: str) -> str:
+        """What ``value`` and another one are together, in C++."""
+        if self.kind == "add":
+            return f"value + {other}"
+        return f"({other} {'>' if self.kind == 'maximum' else '<'} value ? {other} : value)"
+
+    @property
+    def nothing(self) -> str:
+        """What a block begins with, in C++."""
+        return {"add": "0", "maximum": "-INFINITY", "minimum": "INFINITY"}[self.kind]
 
 
 def recurrence_of(
@@ -102,18 +118,31 @@ def recurrence_of(
         known[data] = substitute(found[0][1], by)
         if not last and data not in own:
             return None
-    value = known[data]
+    index = () if handed is not None else tuple(b for b, _, _ in leaving[0].data.subset.ranges)
+    last_one = (code[-1][1], data, index)
+    return _recurrence(known[data], old, last_one, reads) if known[data].dtype == dtype else None
+
+
+def _recurrence(
+    value: Expression,
+    old: Argument,
+    written: tuple[Computation, str, tuple[sympy.Expr, ...]],
+    reads: dict[str, Edge],
+) -> Recurrence | None:
+    """The recurrence that a value is of what was handed on, and of other operands."""
+    dtype = value.dtype
+    if dtype.kind != "f":
+        return None
+    extreme = of_extreme(value, old.name) if isinstance(value, Operation) else None
+    if extreme is not None:
+        return Recurrence(*written, None, extreme[1], reads, dtype, extreme[0])
     parted = _linear(value, old)
-    if parted is None or value.dtype != dtype or dtype.kind != "f":
+    if parted is None or parted[0] is None:
         return None
     factor, rest = parted
-    if factor is None:
-        return None
     is_one = isinstance(factor, Constant) and factor.value == 1
-    index = () if handed is not None else tuple(b for b, _, _ in leaving[0].data.subset.ranges)
-    tasklet = code[-1][1]
     zero: Expression = Constant(0.0, dtype)
-    return Recurrence(tasklet, data, index, None if is_one else factor, rest or zero, reads, dtype)
+    return Recurrence(*written, None if is_one else factor, rest or zero, reads, dtype)
 
 
 def _is_before(read: Edge, write: Edge, loop: LoopRegion) -> bool:
@@ -292,11 +321,13 @@ class Scan:
         state = SDFGState("within_blocks", sdfg)
         ctype = dtypes.dtype_to_typeclass(self.recurrence.dtype.type).ctype
         both = "factor" in made
-        code = [f"{ctype} value = 0;", *([f"{ctype} product = 1;"] if both else [])]
+        code = [
+            f"{ctype} value = {self.recurrence.nothing};",
+            *([f"{ctype} product = 1;"] if both else []),
+        ]
         code.append(f"for (int64_t k = 0; k < {size}; ++k) {{")
-        code.append(
-            f"value = {'_factor[k] * ' if both else ''}value + _rest[k]; _within[k] = value;"
-        )
+        combined = self.recurrence.combined("_rest[k]")
+        code.append(f"value = {'_factor[k] * ' if both else ''}{combined}; _within[k] = value;")
         code += ["product *= _factor[k]; _product[k] = product;"] if both else []
         code += ["}", "_end[0] = value;", *(["_end_product[0] = product;"] if both else [])]
         block = sympy.Symbol("__b")
@@ -318,7 +349,7 @@ class Scan:
         times = "_end_product[k] * " if "end_product" in made else ""
         code = (
             f"{ctype} value = _first[0];\nfor (int64_t k = 0; k < {blocks}; ++k) {{\n"
-            f"_begin[k] = value;\nvalue = {times}value + _end[k];\n}}"
+            f"_begin[k] = value;\nvalue = {times}{self.recurrence.combined('_end[k]')};\n}}"
         )
         whole = Range([(0, blocks - 1, 1)])
         inputs = {"end": whole, **({"end_product": whole} if times else {})}
@@ -374,7 +405,7 @@ class Scan:
         begin: Expression = arguments["begin"]
         if "product" in made:
             begin = apply("multiply", arguments["product"], begin)
-        value = apply("add", begin, arguments["within"])
+        value = apply(self.recurrence.kind, begin, arguments["within"])
         tasklet = Computation(
             target[0], (("_out", value),), {f"_{k}": None for k in kinds}, {"_out": None}
         )
