@@ -17,7 +17,7 @@ from dace import SDFGState
 from dace.sdfg import nodes
 from dace.sdfg.state import LoopRegion
 
-from distspmd.analysis.accesses import Access
+from distspmd.analysis.accesses import Access, bound_around_loop
 from distspmd.analysis.dependences import (
     LoopRange,
     accesses_of,
@@ -62,8 +62,9 @@ def wavefront_of(loop: LoopRegion, values: LoopRange, own: Collection[str]) -> W
     across = None if inner is None else LoopRange.of(inner)
     if inner is None or across is None or values.step != 1 or across.step != 1:
         return None
-    bound = {str(s) for end in (across.first, across.last) for s in end.free_symbols}
-    if bound & {str(loop.loop_variable), *_assigned(loop)}:
+    ends = values.first, values.last, across.first, across.last
+    changing = {str(loop.loop_variable), *bound_around_loop(loop), *_assigned(loop)}
+    if changing & {str(symbol) for end in ends for symbol in end.free_symbols}:
         return None
     if not {name for name in own if name in loop.sdfg.arrays} <= own_names(inner, own):
         return None

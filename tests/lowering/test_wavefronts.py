@@ -139,7 +139,16 @@ def of_the_first_row(x):
             x[i, j] = x[1, j - 1] + x[i - 1, j]
 
 
-@pytest.mark.parametrize("program", [mirrored, handed_along_the_row, of_the_first_row])
+def of_ever_fewer_rows(x):
+    for k in range(3):
+        for i in range(k + 1, x.shape[0]):
+            for j in range(1, x.shape[1]):
+                x[i, j] = x[i - 1, j] + 0.5 * x[i, j - 1]
+
+
+@pytest.mark.parametrize(
+    "program", [of_ever_fewer_rows, mirrored, handed_along_the_row, of_the_first_row]
+)
 def test_a_loop_that_needs_more_than_a_rim_stays(program):
     sdfg = numpy_program(program, np.ones((9, 9)), host="refuse")
     lowering = distspmd.lower(sdfg, {})
