@@ -8,7 +8,7 @@ iterations that touch one element are not negative, in ``i`` and in ``j + skew *
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -43,20 +43,28 @@ class Wavefront:
         inner: the loop in it whose values are cut into blocks.
         skew: values of that loop by which each iteration begins it earlier.
         rims: what later iterations read of earlier ones.
+        reduced: containers with which iterations only combine values, in any order.
     """
 
     inner: LoopRegion
     skew: int
     rims: tuple[Rim, ...]
+    reduced: frozenset[str] = frozenset()
 
 
-def wavefront_of(loop: LoopRegion, values: LoopRange, own: Collection[str]) -> Wavefront | None:
+def wavefront_of(
+    loop: LoopRegion,
+    values: LoopRange,
+    own: Collection[str],
+    kinds: Mapping[int, str] | None = None,
+) -> Wavefront | None:
     """How a loop can run as a pipeline; None where it cannot.
 
     Args:
         loop: a loop that only writes containers.
         values: of its variable.
         own: names of which each iteration has its own value.
+        kinds: the reduction that an edge is a part of, by its identity.
     """
     inner = _inner(loop)
     across = None if inner is None else LoopRange.of(inner)
@@ -69,14 +77,24 @@ def wavefront_of(loop: LoopRegion, values: LoopRange, own: Collection[str]) -> W
     if not {name for name in own if name in loop.sdfg.arrays} <= own_names(inner, own):
         return None
     accesses = [access for access in accesses_of(loop) if access.data not in own]
+    reduced = _reduced(accesses, kinds or {})
+    accesses = [access for access in accesses if access.data not in reduced]
     rims = _rims(loop, inner, accesses)
     if rims is None:
         return None
     variable = str(inner.loop_variable)
     for skew in _SKEWS:
-        if first_turning_back(loop, values, variable, skew, own) is None:
-            return Wavefront(inner, skew, rims)
+        if first_turning_back(loop, values, variable, skew, reduced.union(own)) is None:
+            return Wavefront(inner, skew, rims, reduced)
     return None
+
+
+def _reduced(accesses: Sequence[Access], kinds: Mapping[int, str]) -> frozenset[str]:
+    """Containers of which all accesses are parts of reductions of one kind."""
+    found: dict[str, set[str | None]] = {}
+    for access in accesses:
+        found.setdefault(access.data, set()).add(kinds.get(id(access.edge)))
+    return frozenset(data for data, own in found.items() if len(own) == 1 and None not in own)
 
 
 def _inner(loop: LoopRegion) -> LoopRegion | None:
@@ -143,8 +161,8 @@ def _written(access: Access, outer: str, inner: str) -> Rim | None:
         if dimension is None or dimension.step != 1 or access.reduction is not None:
             return None
         first, last = map(sympy.sympify, (dimension.first, dimension.last))
-        if first.is_Integer and last.is_Integer:
-            others.append((d, int(first), int(last)))
+        if (whole := _whole(access, first, last, outer, inner)) is not None:
+            others.append((d, *whole))
             continue
         places = {n: p for n in (outer, inner) if (p := _offset(first, n)) is not None}
         if first != last or len(places) != 1:
@@ -156,6 +174,23 @@ def _written(access: Access, outer: str, inner: str) -> Rim | None:
     if at.keys() != {outer, inner}:
         return None
     return Rim(access.data, *at[outer], 0, *at[inner], tuple(others))
+
+
+def _whole(
+    access: Access, first: sympy.Expr, last: sympy.Expr, outer: str, inner: str
+) -> tuple[int, int] | None:
+    """First and last index in a dimension that each iteration writes all of; else None."""
+    if first.is_Integer and last.is_Integer:
+        return int(first), int(last)
+    (*names,) = (s.name for s in first.free_symbols)
+    ends = (
+        access.scope.get(names[0]) if len(names) == 1 and names[0] not in (outer, inner) else None
+    )
+    offset = _offset(first, names[0]) if ends is not None and first == last else None
+    if ends is None or ends.step != 1 or offset is None:
+        return None
+    low, high = (sympy.expand(end + offset) for end in (ends.lower, ends.upper))
+    return (int(low), int(high)) if low.is_Integer and high.is_Integer else None
 
 
 def _offset(index: sympy.Expr, name: str) -> sympy.Expr | None:

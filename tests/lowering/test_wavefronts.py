@@ -31,6 +31,8 @@ RIMS = {
     "turned": (1, 8, 0),
     "where_positive": (1, 8, 0),
     "two_layers": (1, 8, 0),
+    "best_score": (1, 8, 0),
+    "in_space": (1, 24, 0),
 }
 """Of each program the rows of a rim, its bytes in one column, and by how much rows are skewed."""
 

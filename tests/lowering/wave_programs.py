@@ -113,8 +113,30 @@ def two_layers(x, y):
     return z
 
 
-TABLES = (edit_distance, alignment, common_subsequence, affine_gaps)
-GRIDS = (seidel, relaxed, prefix_sums, far, turned, where_positive, two_layers)
+def best_score(a, b, table):
+    best = 0
+    for i in range(1, table.shape[0]):
+        for j in range(1, table.shape[1]):
+            match = table[i - 1, j - 1] + (2 if a[i - 1] == b[j - 1] else -1)
+            table[i, j] = max(0, match, table[i - 1, j] - 1, table[i, j - 1] - 1)
+            best = max(best, table[i, j])
+    return best
+
+
+def in_space(x, y):
+    """Three loops over the elements of three dimensions."""
+    z = np.zeros((x.shape[0], x.shape[1], 5)) + y[0, 0]
+    z[:, :, 2] = x
+    for i in range(1, x.shape[0] - 1):
+        for j in range(1, x.shape[1] - 1):
+            for k in range(1, 4):
+                around = z[i - 1, j, k] + z[i + 1, j, k] + z[i, j - 1, k] + z[i, j + 1, k]
+                z[i, j, k] = (around + z[i, j, k - 1] + z[i, j, k + 1]) / 6.0
+    return z
+
+
+TABLES = (edit_distance, alignment, common_subsequence, affine_gaps, best_score)
+GRIDS = (seidel, relaxed, prefix_sums, far, turned, where_positive, two_layers, in_space)
 PROGRAMS = {p.__name__: p for p in (*TABLES, *GRIDS)}
 
 

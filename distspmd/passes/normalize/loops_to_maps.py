@@ -85,7 +85,7 @@ def map_loops(sdfg: SDFG) -> None:
             _stays(sdfg, part, combine)
     for loop in reversed(stay):
         if _is_in(sdfg, loop):
-            _hand_on(sdfg, loop)
+            _hand_on(sdfg, loop, combine)
     combine_in_registers(sdfg, combine)
 
 
@@ -98,14 +98,20 @@ def _search(sdfg: SDFG, loop: LoopRegion, combine: list[nodes.Tasklet]) -> None:
                 _stays(sdfg, each, combine)
 
 
-def _hand_on(sdfg: SDFG, loop: LoopRegion) -> None:
+def _hand_on(sdfg: SDFG, loop: LoopRegion, combine: list[nodes.Tasklet]) -> None:
     """Make a map of a loop in order whose iterations hand a rim on, in place; others stay."""
     values = LoopRange.of(loop)
     if values is None or _beside_writes(loop):
         return
     own = own_names(loop, _candidates(sdfg, loop))
-    if _left_behind(loop, own) or (found := wavefront_of(loop, values, own)) is None:
+    reductions = find_reductions(loop)
+    kinds = {id(e): r.kind for r in reductions for e in (r.before, r.after)}
+    if _left_behind(loop, own) or (found := wavefront_of(loop, values, own, kinds)) is None:
         return
+    for reduction in reductions:
+        if reduction.after.data.data in found.reduced:
+            reduction.write_conflict()
+            combine.append(reduction.tasklet)
     variable = str(loop.loop_variable)
     nested = _as_nested(sdfg, loop, (values.first, values.last, 1), sorted(own & {*sdfg.arrays}))
     assert nested is not None
