@@ -66,7 +66,7 @@ def wavefront_of(
         own: names of which each iteration has its own value.
         kinds: the reduction that an edge is a part of, by its identity.
     """
-    inner = _inner(loop)
+    inner = _inner(loop, own)
     across = None if inner is None else LoopRange.of(inner)
     if inner is None or across is None or values.step != 1 or across.step != 1:
         return None
@@ -74,7 +74,8 @@ def wavefront_of(
     changing = {str(loop.loop_variable), *bound_around_loop(loop), *_assigned(loop)}
     if changing & {str(symbol) for end in ends for symbol in end.free_symbols}:
         return None
-    if not {name for name in own if name in loop.sdfg.arrays} <= own_names(inner, own):
+    handed = {name for name in own if name in loop.sdfg.arrays} | _assigned(inner)
+    if not handed <= own_names(inner, own):
         return None
     accesses = [access for access in accesses_of(loop) if access.data not in own]
     reduced = _reduced(accesses, kinds or {})
@@ -97,14 +98,15 @@ def _reduced(accesses: Sequence[Access], kinds: Mapping[int, str]) -> frozenset[
     return frozenset(data for data, own in found.items() if len(own) == 1 and None not in own)
 
 
-def _inner(loop: LoopRegion) -> LoopRegion | None:
+def _inner(loop: LoopRegion, own: Collection[str]) -> LoopRegion | None:
     """The one loop in a loop, beside which it does nothing; its statements are tasklets alone."""
     blocks = loop.nodes()
     loops = [block for block in blocks if isinstance(block, LoopRegion)]
     empty = all(
         isinstance(b, SDFGState) and not b.nodes() for b in blocks if not isinstance(b, LoopRegion)
     )
-    if len(loops) != 1 or not empty or any(e.data.assignments for e in loop.edges()):
+    assigned = {name for edge in loop.edges() for name in edge.data.assignments}
+    if len(loops) != 1 or not empty or not assigned <= {*own}:
         return None
     plain = (nodes.AccessNode, nodes.Tasklet)
     for state in loops[0].states():

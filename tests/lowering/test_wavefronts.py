@@ -33,6 +33,7 @@ RIMS = {
     "two_layers": (1, 8, 0),
     "best_score": (1, 8, 0),
     "in_space": (1, 24, 0),
+    "behind_other_loops": (1, 8, 0),
 }
 """Of each program the rows of a rim, its bytes in one column, and by how much rows are skewed."""
 
