@@ -204,20 +204,21 @@ def is_place(index: sympy.Expr, extent: sympy.Expr, scope: Mapping[str, Range | 
 
 
 def first_turning_back(
-    loop: LoopRegion, values: LoopRange, inner: str, skew: int, own: Collection[str]
+    loop: LoopRegion, values: LoopRange, inner: tuple[str, int], skew: int, own: Collection[str]
 ) -> Dependence | None:
     """A dependence between iterations of a loop whose distance in a loop inside is negative.
 
     Args:
         loop: a loop without jumps.
         values: of its variable.
-        inner: the variable of the loop inside.
+        inner: the variable of the loop inside, and its step.
         skew: what each iteration adds to the distance in it.
         own: names of which each iteration makes its own value.
     """
     system = _Instances(loop, values)
+    (name, step), turn = inner, skew * values.step
     first, second = (
-        Linear({f"{inner}@{number}": 1, f"{system.variable}@{number}": skew}) for number in (1, 2)
+        Linear({f"{name}@{number}": step, f"{system.variable}@{number}": turn}) for number in (1, 2)
     )
     for number, (write, other) in enumerate(_pairs(accesses_of(loop), own)):
         for pair in dict.fromkeys([(write, other), (other, write)]):

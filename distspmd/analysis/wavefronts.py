@@ -68,7 +68,7 @@ def wavefront_of(
     """
     inner = _inner(loop, own)
     across = None if inner is None else LoopRange.of(inner)
-    if inner is None or across is None or values.step != 1 or across.step != 1:
+    if inner is None or across is None or abs(values.step * across.step) != 1:
         return None
     ends = values.first, values.last, across.first, across.last
     changing = {str(loop.loop_variable), *bound_around_loop(loop), *_assigned(loop)}
@@ -80,10 +80,10 @@ def wavefront_of(
     accesses = [access for access in accesses_of(loop) if access.data not in own]
     reduced = _reduced(accesses, kinds or {})
     accesses = [access for access in accesses if access.data not in reduced]
-    rims = _rims(loop, inner, accesses)
+    rims = _rims(loop, inner, accesses, values)
     if rims is None:
         return None
-    variable = str(inner.loop_variable)
+    variable = str(inner.loop_variable), across.step
     for skew in _SKEWS:
         if first_turning_back(loop, values, variable, skew, reduced.union(own)) is None:
             return Wavefront(inner, skew, rims, reduced)
@@ -120,10 +120,13 @@ def _assigned(loop: LoopRegion) -> set[str]:
 
 
 def _rims(
-    loop: LoopRegion, inner: LoopRegion, accesses: Sequence[Access]
+    loop: LoopRegion, inner: LoopRegion, accesses: Sequence[Access], values: LoopRange
 ) -> tuple[Rim, ...] | None:
     """What iterations hand on of each container; None where that is more than a rim."""
     names = str(loop.loop_variable), str(inner.loop_variable)
+    ends = sympy.expand(values.first + values.last)
+    if values.step < 0 and not ends.is_Integer:
+        return None
     found = []
     for data in dict.fromkeys(access.data for access in accesses if access.is_write):
         own = [access for access in accesses if access.data == data]
@@ -135,19 +138,20 @@ def _rims(
         for read in (access for access in own if not access.is_write):
             place = _place(read, rim.along, names[0])
             if place is not None:
-                depth = max(depth, rim.place - place)
+                depth = max(depth, values.step * (rim.place - place))
             elif _is_carried(loop, [a for a in own if a.is_write], read):
                 return None
-        found.append(Rim(data, rim.along, rim.place, depth, rim.across, rim.offset, rim.others))
+        turned = int(ends) if values.step < 0 else 0
+        found.append(replace(rim, depth=depth, place=turned + rim.place, sign=values.step))
     return tuple(found)
 
 
-def _place(read: Access, along: int, name: str) -> int | None:
+def _place(read: Access, along: int, name: str, sign: int = 1) -> int | None:
     """What is added to a variable in an index of one element; None where that is no number."""
     dimension = read.dimensions[along]
     if dimension is None or dimension.first != dimension.last:
         return None
-    found = _offset(dimension.first, name)
+    found = _offset(dimension.first, name, sign)
     return int(found) if found is not None and found.is_Integer else None
 
 
@@ -195,12 +199,12 @@ def _whole(
     return (int(low), int(high)) if low.is_Integer and high.is_Integer else None
 
 
-def _offset(index: sympy.Expr, name: str) -> sympy.Expr | None:
-    """What is added to a variable in an index; None where that is another one."""
+def _offset(index: sympy.Expr, name: str, sign: int = 1) -> sympy.Expr | None:
+    """What is added to a variable, or its opposite, in an index; None where that is another."""
     symbols = [s for s in sympy.sympify(index).free_symbols if s.name == name]
     if len(symbols) != 1:
         return None
-    rest = sympy.expand(index - symbols[0])
+    rest = sympy.expand(index - sign * symbols[0])
     return None if symbols[0] in rest.free_symbols else rest
 
 
@@ -243,8 +247,12 @@ def _brought(use: Update, rim: Rim, begin: int) -> tuple[Layout, ...]:
     """What of its tiles a space needs before it begins: all but the rim that is handed on."""
     works, written = use.works_on.bounds, use.layout.bounds
     handed = written.copy()
-    handed[:, rim.along, 0] = np.maximum(works[:, rim.along, 0], begin + rim.place)
-    handed[:, rim.along, 1] = written[:, rim.along, 0]
+    if rim.sign > 0:
+        handed[:, rim.along, 0] = np.maximum(works[:, rim.along, 0], begin + rim.place)
+        handed[:, rim.along, 1] = written[:, rim.along, 0]
+    else:
+        handed[:, rim.along, 0] = written[:, rim.along, 1]
+        handed[:, rim.along, 1] = np.minimum(works[:, rim.along, 1], rim.place - begin + 1)
     left = works.copy()
     found = []
     for d in (rim.along, *(d for d in range(works.shape[1]) if d != rim.along)):
@@ -260,5 +268,5 @@ def _brought(use: Update, rim: Rim, begin: int) -> tuple[Layout, ...]:
 
 def reads_rim(read: Access, rim: Rim, parameter: str) -> bool:
     """Whether an access reads what earlier iterations have written."""
-    place = _place(read, rim.along, parameter)
-    return place is not None and place < rim.place
+    place = _place(read, rim.along, parameter, rim.sign)
+    return place is not None and rim.sign * (rim.place - place) > 0

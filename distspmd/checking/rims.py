@@ -63,6 +63,9 @@ def _rim(write: Touched, rim: Rim, pipeline: Pipeline) -> Touched:
             boxes.append(((0, 0),) * len(box))
             continue
         first = pipeline.tiles[rank][0]
-        rows = max(first - rim.depth, pipeline.begin) + rim.place, first + rim.place
+        begin = max(first - rim.depth, pipeline.begin)
+        rows = begin + rim.place, first + rim.place
+        if rim.sign < 0:
+            rows = rim.place - first + 1, rim.place - begin + 1
         boxes.append(tuple(rows if d == rim.along else ends for d, ends in enumerate(box)))
     return Touched(write.store, True, tuple(boxes), write.known)

@@ -26,8 +26,9 @@ from distspmd.runtime.engine.compile_runtime import INCLUDE
 
 _HEADER = INCLUDE / "distspmd" / "kernels" / "pipeline.hpp"
 _BLOCK = "distspmd_block"
+_ROW = "distspmd_row"
 _FIRST, _END = "distspmd_first", "distspmd_end"
-"""Symbols of a body: the block, and the values of the loop that are in it."""
+"""Symbols of a body: block and parameter of the map, and the values of the loop in the block."""
 
 
 def write_pipelines(program: SDFG) -> None:
@@ -62,8 +63,9 @@ class _Pipeline:
         entry = self.entry
         entry.map.params = [_BLOCK, *entry.map.params]
         entry.map.range = Range([(0, mark.blocks - 1, 1), *entry.map.range.ranges])
-        inner.add_symbol(_BLOCK, dtypes.int64)
-        self.nested.symbol_mapping[_BLOCK] = symbolic.pystr_to_symbolic(_BLOCK)
+        for name, outside in ((_BLOCK, _BLOCK), (_ROW, self.parameter)):
+            inner.add_symbol(name, dtypes.int64)
+            self.nested.symbol_mapping[name] = symbolic.pystr_to_symbolic(outside)
         inner.add_scalar(CONTEXT, dtypes.int64)
         self.nested.add_in_connector(CONTEXT, dtypes.int64)
         memlet = Memlet(data=CONTEXT, subset="0")
@@ -74,28 +76,28 @@ class _Pipeline:
         start = inner.start_block
         assert isinstance(start, SDFGState)
         receive = inner.add_state_after(start, "receive")
-        self._talk(receive, "receive", f"{self._variable} == {mark.first} && {before} >= 0", before)
+        self._talk(receive, "receive", f"{_ROW} == {mark.first} && {before} >= 0", before)
         (last,) = inner.sink_nodes()
         send = inner.add_state_after(last, "send")  # type: ignore[arg-type]  # or a loop
-        self._talk(send, "send", f"{self._variable} == {mark.last} && {behind} >= 0", behind)
-
-    @property
-    def _variable(self) -> str:
-        """The parameter of the map, as the body names it."""
-        mapping = self.nested.symbol_mapping.items()
-        return next(str(inner) for inner, outer in mapping if str(outer) == self.parameter)
+        self._talk(send, "send", f"{_ROW} == {mark.last} && {behind} >= 0", behind)
 
     def _ends(self, row: str) -> tuple[str, str]:
-        """First value and end of the loop in the block of an iteration, as expressions."""
+        """Least value and end of the loop in the block of an iteration, as expressions."""
         first, last, mark = self.values.first, self.values.last, self.mark
-        begin = f"({first}) + {_BLOCK} * {mark.width}"
-        if mark.skew:
-            begin += f" - {mark.skew} * (({row}) - ({mark.begin}))"
-        return f"max({first}, {begin})", f"min({last} + 1, {begin} + {mark.width})"
+        turns = f"({_BLOCK} * {mark.width} - {mark.skew} * ({row} - ({mark.begin})))"
+        if self.values.step > 0:
+            return (
+                f"max({first}, {first} + {turns})",
+                f"min({last} + 1, {first} + {turns} + {mark.width})",
+            )
+        return (
+            f"max({last}, {first} + 1 - {turns} - {mark.width})",
+            f"min({first} + 1, {first} + 1 - {turns})",
+        )
 
     def _cut(self) -> None:
         """Let the loop run through the values of a block alone."""
-        first, end = self._ends(self._variable)
+        first, end = self._ends(_ROW)
         loop: LoopRegion = self.loop
         region = loop.parent_graph
         before = region.add_state_before(loop, "block")  # type: ignore[arg-type]  # or a loop
@@ -104,8 +106,9 @@ class _Pipeline:
         edge.data.assignments |= {_FIRST: first, _END: end}
         for name in (_FIRST, _END):
             self.inner.add_symbol(name, dtypes.int64)
-        loop.init_statement = CodeBlock(f"{loop.loop_variable} = {_FIRST}")
-        loop.loop_condition = CodeBlock(f"{loop.loop_variable} < {_END}")
+        name, is_up = loop.loop_variable, self.values.step > 0
+        loop.init_statement = CodeBlock(f"{name} = {_FIRST if is_up else f'{_END} - 1'}")
+        loop.loop_condition = CodeBlock(f"{name} < {_END}" if is_up else f"{name} >= {_FIRST}")
 
     def _talk(self, state: SDFGState, verb: str, condition: str, rank: str) -> None:
         """Receive or send the rims of a block."""
@@ -154,7 +157,7 @@ class _Pipeline:
         offsets = [f"({sym2cpp(sympy.sympify(o))})" for o in container.offset]
         first, end = self._ends("row")
         at = [
-            f"(row + ({rim.place}) + {offsets[rim.along]}) * {strides[rim.along]}",
+            f"({rim.sign} * row + ({rim.place}) + {offsets[rim.along]}) * {strides[rim.along]}",
             f"(first + ({rim.offset}) + {offsets[rim.across]}) * {strides[rim.across]}",
             *(f"({low} + {offsets[d]}) * {strides[d]}" for d, low, _ in rim.others),
         ]
@@ -163,10 +166,10 @@ class _Pipeline:
             [(rim.across, "end - first"), *((d, str(hi - lo + 1)) for d, lo, hi in rim.others)]
         )
         listed = ", ".join(f"{{{count}, {strides[d]} * {size}}}" for d, count in extents)
-        row = f"{self._variable} + {begin} - {rim.depth}"
+        row = f"{_ROW} + {begin} - {rim.depth}"
         return [
             f"for (int64_t row = std::max<int64_t>({row}, {self.mark.begin});"
-            f" row < {self._variable} + {begin}; ++row) {{",
+            f" row < {_ROW} + {begin}; ++row) {{",
             f"const int64_t first = {_in_cpp(first)}, end = {_in_cpp(end)};",
             f"auto *const at = _{rim.data} + {' + '.join(at)};",
             f"if (first < end) windows.push_back({{(char *)at, {size}, {{{listed}}}}});",

@@ -27,11 +27,12 @@ class Rim:
     Attributes:
         data: the container, as the body names it.
         along: its dimension that the map's parameter indexes.
-        place: what is added to the parameter there, where it is written.
+        place: what is added to the parameter, or its opposite, there where it is written.
         depth: iterations before, as far as which a later one reads.
         across: its dimension that the variable of the loop in the body indexes.
         offset: what is added to the variable there, where it is written.
         others: first and last index that are written in each other dimension, by its number.
+        sign: of the parameter in that index; -1 where the program counts down.
     """
 
     data: str
@@ -41,6 +42,7 @@ class Rim:
     across: int
     offset: int
     others: tuple[tuple[int, int, int], ...] = ()
+    sign: int = 1
 
     @property
     def elements(self) -> int:

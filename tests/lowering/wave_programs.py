@@ -146,6 +146,28 @@ def behind_other_loops(x, y):
             x[i, j] += min(x[i - 1, j], x[i, j - 1]) + y[i, j]
 
 
+def downwards(x, y):
+    """From the last row and column on, nine points: each row begins a column earlier."""
+    for i in range(x.shape[0] - 2, 0, -1):
+        for j in range(x.shape[1] - 2, 0, -1):
+            around = x[i + 1, j + 1] + x[i + 1, j] + x[i + 1, j - 1] + x[i, j + 1]
+            x[i, j] = 0.2 * (around + x[i - 1, j]) + y[i, j]
+
+
+def up_and_on(x, y):
+    """Rows from the last one on, two of which are handed on, and columns from the first one on."""
+    for i in range(x.shape[0] - 3, -1, -1):
+        for j in range(2, x.shape[1]):
+            x[i, j] += 0.5 * x[i + 2, j - 1] + 0.25 * x[i, j - 2]
+
+
+def across_downwards(x, y):
+    for i in range(1, x.shape[0]):
+        for j in range(x.shape[1] - 2, -1, -1):
+            x[i, j] += 0.5 * x[i - 1, j] + 0.25 * x[i, j + 1]
+
+
+DOWN = (downwards, up_and_on, across_downwards)
 TABLES = (edit_distance, alignment, common_subsequence, affine_gaps, best_score)
 GRIDS = (
     seidel,
@@ -158,7 +180,7 @@ GRIDS = (
     in_space,
     behind_other_loops,
 )
-PROGRAMS = {p.__name__: p for p in (*TABLES, *GRIDS)}
+PROGRAMS = {p.__name__: p for p in (*TABLES, *GRIDS, *DOWN)}
 
 
 def arguments(program: Any, n: int = 17, m: int = 23) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 import sympy
-from dace import SDFG, Memlet, SDFGState, dtypes
+from dace import SDFG, Memlet, SDFGState, dtypes, symbolic
 from dace.libraries import blas
 from dace.libraries.standard.nodes import Reduce
 from dace.sdfg import nodes
@@ -113,13 +113,18 @@ def _hand_on(sdfg: SDFG, loop: LoopRegion, combine: list[nodes.Tasklet]) -> None
             reduction.write_conflict()
             combine.append(reduction.tasklet)
     variable = str(loop.loop_variable)
-    nested = _as_nested(sdfg, loop, (values.first, values.last, 1), sorted(own & {*sdfg.arrays}))
+    ends = values.upwards
+    assert ends is not None
+    nested = _as_nested(sdfg, loop, ends, sorted(own & {*sdfg.arrays}))
     assert nested is not None
     entry, body = nested
+    if values.step < 0:
+        turned = sympy.expand(values.first + values.last) - sympy.Symbol(variable)
+        body.symbol_mapping[variable] = symbolic.pystr_to_symbolic(str(turned))
     entry.map.schedule = dtypes.ScheduleType.Sequential
     mark = HandingOn("handing_on", [replace(r, data=inside_name(r.data)) for r in found.rims])
     mark.variable, mark.skew = str(found.inner.loop_variable), found.skew
-    mark.begin, mark.debuginfo = str(values.first), entry.map.debuginfo
+    mark.begin, mark.debuginfo = str(ends[0]), entry.map.debuginfo
     inner = body.sdfg
     inner.add_state_before(inner.start_block, "handing_on", is_start_block=True).add_node(mark)
     _forget(sdfg, {*own, variable})
