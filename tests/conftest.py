@@ -20,6 +20,8 @@ hypothesis.settings.register_profile("dev", max_examples=30, deadline=None)
 hypothesis.settings.register_profile("ci", max_examples=40, derandomize=True, deadline=None)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
+os.environ.setdefault("DISTSPMD_CALIBRATE", "0")
+"""Tests do not tell each other how fast this machine is; those of first calls ask for it."""
 Launch = Callable[..., Completed]
 
 

@@ -117,6 +117,23 @@ def loops_around(block: ControlFlowBlock) -> Iterator[LoopRegion]:
     return (region for region in _regions(block) if isinstance(region, LoopRegion))
 
 
+def changes_in_loops(state: SDFGState, data: str) -> bool:
+    """Whether a container may have other values each time that a state runs in a run.
+
+    It has the same ones if nothing in the outermost loop around the state writes it; outside of
+    loops the state runs once.
+    """
+    around = list(loops_around(state))
+    if not around:
+        return True
+    return any(
+        node.data == data and other.in_degree(node)
+        for other in around[-1].all_control_flow_blocks()
+        if isinstance(other, SDFGState)
+        for node in other.data_nodes()
+    )
+
+
 def runs_in_each_iteration(state: SDFGState) -> bool:
     """Whether a state runs in each iteration of the loops around it, in every run."""
     regions = list(_regions(state))

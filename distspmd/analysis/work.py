@@ -23,6 +23,7 @@ from dace.sdfg import nodes
 from numpy.typing import NDArray
 
 from distspmd.analysis import library_costs
+from distspmd.analysis.accesses import changes_in_loops
 from distspmd.analysis.iteration_spaces import IterationSpace, main_map, parameters_of, window_name
 from distspmd.analysis.library_costs import Operations
 from distspmd.analysis.loop_runs import busiest, times
@@ -62,12 +63,14 @@ class Work:
         operations: in one iteration: of floating point, or as :mod:`.library_costs` counts them.
         shared: operations that iterations along some parameters share, whatever their number.
         along: these parameters.
+        apart: operations of an iteration more, where several ranks share these parameters.
     """
 
     kind: Kind
     operations: float
     shared: float = 0.0
     along: frozenset[str] = frozenset()
+    apart: float = 0.0
 
     def in_tile(self, space: IterationSpace, iterations: Any, parts: NDArray[np.int64]) -> Any:
         """Operations of tiles of a space.
@@ -77,9 +80,13 @@ class Work:
             parts: of each parameter, in a row for each tiling.
         """
         found = iterations * self.operations
+        own = [d for d, name in enumerate(space.parameters) if name in self.along]
+        if self.apart:
+            cut = parts[:, own].prod(axis=1) > 1
+            cut = cut.reshape(-1, *[1] * (np.ndim(iterations) - 1))
+            found = found + self.apart * np.where(cut, iterations, 0.0)
         if not self.shared:
             return found
-        own = [d for d, name in enumerate(space.parameters) if name in self.along]
         extents = [_length((each.end - each.begin) / each.step) for each in space.ranges]
         lengths = np.ceil(np.array(extents)[own] / parts[:, own]).prod(axis=1)
         lengths = lengths.reshape(-1, *[1] * (np.ndim(iterations) - 1))
@@ -224,15 +231,26 @@ _PLACES = 3.0
 """Elements of a line as long as one takes at a place that data choose."""
 
 
+_SENT, _SENT_AGAIN = 9.0, 4.0
+"""The same more for an index whose owner is found, and gets it with a value; for a value alone."""
+
+
 def _scatter(space: IterationSpace) -> Work:
     """An index and its value go to who holds the place: with each place goes its share of them."""
     node: Any = space.node
-    (index,) = (e for e in space.state.in_edges(node) if e.dst_conn == "_in0")
-    count = _length(index.data.subset.num_elements())
-    room = math.prod(
-        _length((e.end - e.begin) / e.step) for d, e in enumerate(space.ranges) if d in node.picked
-    )
-    return Work(Kind.LINE, _PLACES * count / max(1.0, room))
+    edges = {e.dst_conn: e.data for e in space.state.in_edges(node) if e.data.data}
+    count = _length(edges["_in0"].subset.num_elements())
+    ranges = zip(space.ranges, space.parameters, strict=True)
+    picked = [(e, name) for d, (e, name) in enumerate(ranges) if d in node.picked]
+    each = count / max(1.0, math.prod(_length((e.end - e.begin) / e.step) for e, _ in picked))
+
+    def changes(names: Iterable[str]) -> bool:
+        return any(changes_in_loops(space.state, edges[name].data) for name in names)
+
+    sent = _SENT_AGAIN * (not node.one_value and changes(["_value"]))
+    sent = _SENT if changes(node.indices) else sent
+    along = frozenset(name for _, name in picked)
+    return Work(Kind.LINE, _PLACES * each, apart=sent * each, along=along)
 
 
 _BY_BYTES = 0.4

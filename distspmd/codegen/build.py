@@ -58,6 +58,7 @@ _HEADERS_OF_PROGRAMS = (
     "kernels/fourier.hpp",
     "kernels/lines.hpp",
     "kernels/lapack.hpp",
+    "kernels/own_places.hpp",
     "kernels/packed_product.hpp",
     "kernels/pipeline.hpp",
     "kernels/sample_sort.hpp",

@@ -26,6 +26,7 @@ from distspmd.errors import (
 from distspmd.execution.binding import Binding, binding_of
 from distspmd.execution.builds import build_for
 from distspmd.execution.executable import Executable, load_executable
+from distspmd.execution.first_calls import FirstCalls
 from distspmd.execution.listening import ANSWERS
 from distspmd.execution.messages import MESSAGES
 from distspmd.execution.passed import FirstCall
@@ -158,6 +159,7 @@ class Program(Closing):
         self._objects = NO_OBJECTS
         """Those of Python that the call that is being made returns."""
         self._first_call = FirstCall(self._agreement, self.signature)
+        self._first_calls = self._timed()
         self.residents = self._keep()
         """What stays on the ranks between calls."""
 
@@ -168,6 +170,11 @@ class Program(Closing):
     def _load(self, built: Build, lowering: Lowering) -> Executable:
         """What runs the program."""
         return load_executable(built, lowering, self._agreement)
+
+    def _timed(self) -> FirstCalls:
+        """What times the first calls; those of a device, or of a driver's ranks, nobody times."""
+        engine = None if self.device else self._executable.engine
+        return FirstCalls(self.lowering, engine, self.comm)
 
     @property
     def fixed(self) -> Collection[str]:
@@ -303,10 +310,10 @@ class Program(Closing):
                 error.__cause__ = problem
         self._meet(error)
         self._first_call.compare(arguments, named)
-        if self._executable.tells:
-            self._run_and_listen(arrays)
-        elif self._is_needed:
-            self._executable.run(arrays)
+        if self._first_calls.left:
+            self._first_calls.run(lambda: self._run(arrays))
+        else:
+            self._run(arrays)
         if self.binding:
             self.binding.has_run()
         if not self.signature.results:
@@ -318,6 +325,13 @@ class Program(Closing):
         return self.signature.returned(
             results, self._executable.handing(arrays), objects.__getitem__
         )
+
+    def _run(self, arrays: dict[int, NDArray[Any]]) -> None:
+        """Run what this rank has of it."""
+        if self._executable.tells:
+            self._run_and_listen(arrays)
+        elif self._is_needed:
+            self._executable.run(arrays)
 
     def _meet(self, error: Exception | None) -> None:
         """Come together, and give the ranks what has changed in the live memory since."""

@@ -14,7 +14,7 @@ from dace import SDFG, InterstateEdge, Memlet, SDFGState, data, dtypes
 from dace.sdfg import nodes
 from dace.sdfg.state import ReturnBlock
 
-from distspmd.analysis.accesses import bound_around, loops_around
+from distspmd.analysis.accesses import bound_around, changes_in_loops
 from distspmd.analysis.iteration_spaces import IterationSpace, Source
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Update, Use, Write
@@ -55,7 +55,7 @@ class InsertMemlets:
                 space.node.iterations = symbols.iterations(space.name, space.parameters, tiling)
             elif isinstance(space.node, Scatter):
                 space.node.in_parts = _in_parts(compilation.tiled[space.name])
-                space.node.fixed = list(_fixed_inputs(space, compilation.spaces))
+                space.node.fixed = list(_fixed_inputs(space))
         tilings = {name: tiled.tiling for name, tiled in compilation.tiled.items()}
         inserter = distribute(sdfg, compilation.homes, symbols, tilings, compilation.windows)
         compilation.movements = inserter.movements
@@ -115,15 +115,14 @@ def _in_parts(tiled: Tiled) -> bool:
     return bool((lacks & ~tiled.tiling.idle).any())
 
 
-def _fixed_inputs(space: IterationSpace, spaces: Sequence[IterationSpace]) -> Iterator[str]:
+def _fixed_inputs(space: IterationSpace) -> Iterator[str]:
     """Connectors of a node whose operand is the same whenever the node runs in a run."""
-    around = [*loops_around(space.state)]
-    for edge in space.state.in_edges(space.node):
+    state = space.state
+    for edge in state.in_edges(space.node):
         name, subset = edge.data.data, edge.data.subset
-        if name is None or subset.free_symbols & bound_around(space.state).keys():
+        if name is None or set(map(str, subset.free_symbols)) & bound_around(state).keys():
             continue
-        writers = (other.state for other in spaces if name in other.writes)
-        if around and not any(around[-1] in loops_around(state) for state in writers):
+        if not changes_in_loops(state, name):
             yield edge.dst_conn
 
 

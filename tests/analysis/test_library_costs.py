@@ -105,12 +105,12 @@ def test_columns_of_right_hand_sides_share_the_factorisation() -> None:
     assert split > one  # each rank factorises all of the matrix
 
 
-def test_each_rank_of_a_scatter_goes_through_all_indices() -> None:
+def test_indices_of_a_write_are_split_with_the_places() -> None:
     def program(y: Any, index: Any, v: Any) -> None:
         y[index] = v
 
     n = 1 << 12
-    given = (np.zeros(n), np.arange(n), np.ones(n))
+    given = (np.zeros(2 * n), np.arange(n), np.ones(n))
     (space,) = (
         s
         for s in distspmd.lower(numpy_program(program, *given), {}).spaces
@@ -119,7 +119,23 @@ def test_each_rank_of_a_scatter_goes_through_all_indices() -> None:
     split = distspmd.lower(numpy_program(program, *given), {space.name: (4,)}, machine=MACHINE)
     (own,) = (s for s in split.spaces if s.name == space.name)
     assert own.parts == (4,)
-    assert own.work.operations > n
+    assert space.work.operations == 3 * n
+    assert own.work.operations == (3 + 9) * n / 4  # who has an index looks for its owner
+
+
+def test_a_write_whose_indices_do_not_change_sends_values_alone() -> None:
+    def program(y: Any, index: Any, v: Any) -> None:
+        for _t in range(9):
+            y[index] = v
+            np.add.at(y, index, v)
+            v += 1
+
+    n = 1 << 12
+    given = (np.zeros(n), np.arange(n), np.ones(n))
+    sdfg = numpy_program(program, *given)
+    lowering = distspmd.lower(sdfg, {"y": (4,), "y.2": (4,)}, machine=MACHINE)
+    spaces = {space.name: space for space in lowering.spaces}
+    assert spaces["y"].work.operations == spaces["y.2"].work.operations == (3 + 4) * n / 4
 
 
 def test_python_is_called_once_for_all_that_a_rank_has() -> None:

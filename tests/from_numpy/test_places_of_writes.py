@@ -274,10 +274,12 @@ def test_each_value_moves_once_to_its_owner_where_indices_change() -> None:
     n, ranks = 1 << 18, 4
     given = np.ones(n), RNG.integers(0, n, n // 4), np.ones(n // 4)
     lowering = distspmd.lower(
-        numpy_program(written_where_indices_go, *given), ranks=ranks, machine=Machine()
+        numpy_program(written_where_indices_go, *given),
+        {"y": (ranks,), "index": (ranks,)},
+        machine=Machine(),
     )
     distspmd.verify(lowering)
-    assert {memlet.times for memlet in lowering.memlets} == {1}  # the arguments and the result
+    assert {memlet.times for memlet in lowering.memlets} == {1}
     (write,) = lowering.on_lines
     assert isinstance(write, ScatteredWrite)
     assert write.times == 10

@@ -82,8 +82,10 @@ class Places {
   void write(const Given &given, bool fixed_values, std::int64_t width, At at, Own own, Pack pack, Put put) {
     if (is_direct(given)) {
       for (std::int64_t row = 0; row < given.rows; ++row)
-        for (std::int64_t column = 0; column < given.length; ++column)
+        for (std::int64_t column = 0; column < given.length; ++column) {
           own(place_in(given.picked, inside(given, at(row, column))), row, column);
+          in_turn();
+        }
       return;
     }
     if (given.in_parts && (are_new_ || (width && !(fixed_values && has_values_)))) carry<T>(given, width, pack);
@@ -93,8 +95,10 @@ class Places {
         const Going &stays = mine();
         const Number *places = stays.places.get(), *numbers = stays.numbers.get();
         const std::int64_t count = stays.count;
-        for (std::int64_t n = 0; n < count; ++n)
+        for (std::int64_t n = 0; n < count; ++n) {
           at_number(given, numbers[n], [&](std::int64_t row, std::int64_t column) { own(places[n], row, column); });
+          in_turn();
+        }
         continue;
       }
       const Coming &come = coming_[source];
@@ -102,6 +106,7 @@ class Places {
       for (const Number place : come.places) {
         put(place, from);
         from += width;
+        in_turn();
       }
     }
   }
@@ -136,6 +141,9 @@ class Places {
     std::vector<Number> places;
     std::vector<char> values;
   };
+
+  /// Keep a compiler from writes of several places in one instruction, which take longer than one by one.
+  static void in_turn() { asm volatile(""); }
 
   static Talk talk(const Given &given) { return {given.context, given.number}; }
 
@@ -305,11 +313,37 @@ class Places {
     }
   };
 
+  static constexpr std::size_t few = 4;  // ranks for which to go through all indices for each is faster
+
+  /// List what goes to one rank; whether an index does is random, and a branch on it takes longer than a write.
+  template <class At>
+  static void list_one(const Given &given, At at, Going &going) {
+    going.empty(given.count() + 1);
+    Number *const places = going.places.get(), *const numbers = going.numbers.get();
+    const std::array<Side, picks> box = going.picked;
+    const std::int64_t rows = given.rows, length = given.length;
+    std::int64_t found = 0;
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t column = 0; column < length; ++column) {
+        const Index index = inside(given, at(row, column));
+        bool is_there = true;
+        for (int d = 0; d < picks; ++d) is_there &= std::uint64_t(index[d] - box[d].begin) < std::uint64_t(box[d].extent);
+        places[found] = static_cast<Number>(place_in(box, index));
+        numbers[found] = static_cast<Number>(row * length + column);
+        found += is_there ? 1 : 0;
+      }
+    going.count = found;
+  }
+
   /// List what goes where.
   template <class At>
   void list(const Given &given, At at) {
     are_new_ = given.in_parts;
     if (is_direct(given) || going_.empty()) return;
+    if (going_.size() <= few) {
+      for (Going &going : going_) list_one(given, at, going);
+      return;
+    }
     struct Cursor {
       Number *place, *number;
       std::array<Side, picks> box;
