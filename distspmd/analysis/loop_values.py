@@ -102,7 +102,7 @@ class Flow:
 
 def words(text: str) -> set[str]:
     """The names in a text."""
-    return set(re.findall(r"[A-Za-z_]\w*", text))
+    return set(re.findall(r"\b[A-Za-z_]\w*", text))
 
 
 def names_in(state: SDFGState) -> set[str]:

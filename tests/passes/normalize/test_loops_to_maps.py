@@ -7,6 +7,7 @@ import dace
 import numpy as np
 import pytest
 from dace.sdfg import nodes
+from dace.sdfg.state import LoopRegion
 from mpi4py import MPI
 
 import distspmd
@@ -133,3 +134,16 @@ def test_the_record_says_of_a_serial_loop_what_a_user_can_do(function: Any, told
     given = [np.ones(5000) for _ in function.__code__.co_varnames[: function.__code__.co_argcount]]
     lowering = distspmd.lower(numpy_program(function, *given, host="refuse"), {})
     assert any(re.search(told, remark) for remark in lowering.remarks), lowering.remarks
+
+
+def spread(x: Any, y: Any) -> None:
+    for e in range(5000):
+        y[e] = x[e] * 2
+    y += 5e-05
+
+
+def test_the_exponent_of_a_number_is_no_variable_of_a_loop() -> None:
+    lowering = distspmd.lower(
+        numpy_program(spread, np.ones(5000), np.ones(5000), host="refuse"), {}
+    )
+    assert not [s for s in lowering.sdfg.all_control_flow_regions() if isinstance(s, LoopRegion)]
