@@ -23,7 +23,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from distspmd.analysis.accesses import loops_around
 from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.errors import ScheduleError
 from distspmd.layouts import intervals, relations
@@ -31,6 +30,7 @@ from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.layouts.relations import covers, leaves_stale, lies_within, shared_out, stretched
+from distspmd.placement.live_halos import is_read_behind
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
 from distspmd.plans.redistribution import Redistribution
@@ -538,30 +538,5 @@ def stores(use: Use, home: Home, dtype: np.dtype[Any]) -> list[Redistribution]:
     return [
         Redistribution(use.layout, part, dtype, in_place=True)
         for part in home.fresh
-        if _filling(use.layout, part, dtype) and _is_read_behind(use, part, home)
+        if _filling(use.layout, part, dtype) and is_read_behind(use, part, home.core, home.uses)
     ]
-
-
-def _is_read_behind(write: Use, part: Layout, home: Home) -> bool:
-    """Whether anything behind a write reads what it would bring up to date of a part of a home.
-
-    All that shares a loop with it is behind it. The core is always read: values leave from there.
-    """
-    if part is home.layout or part.same_tiles(home.core):
-        return True
-    loops = {*loops_around(write.space.state)}
-    place = home.uses.index(write)
-    ranks = min(part.ranks, home.core.ranks)
-    own = home.core.bounds[:ranks]
-    for number, use in enumerate(home.uses):
-        is_behind = number > place or not loops.isdisjoint(loops_around(use.space.state))
-        if not is_behind or not use.needs_values:
-            continue
-        for need in use.needs:
-            if need.ranks != part.ranks or part.ranks != ranks:
-                return True
-            read = relations.common(need.bounds, part.bounds)
-            inside = relations.common(read, own)
-            if (relations.volumes(read) > relations.volumes(inside)).any():
-                return True
-    return False

@@ -91,6 +91,16 @@ def test_a_periodic_grid_moves_its_rims(ranks):
     assert mine.max() <= 1.1 * mine.mean()
 
 
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_a_rim_that_is_written_over_before_it_is_read_does_not_move(ranks):
+    n = 512
+    lowering = lowered(periodic.streamed, np.zeros((n, n, 5)), ranks=ranks)
+    parts = max(space.parts for space in lowering.spaces if len(space.parts) == 3)
+    assert parts in ((ranks, 1, 1), (1, ranks, 1))
+    rows = sum(map(abs, periodic.SHIFTS if parts[0] > 1 else periodic.AXES))
+    assert bytes_of_steps(lowering) == periodic.STEPS * ranks * int(rows) * n * 8
+
+
 @pytest.mark.parametrize(
     "ranks", [pytest.param(r, marks=[] if r == 3 else pytest.mark.slow) for r in range(1, 7)]
 )

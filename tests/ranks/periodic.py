@@ -112,6 +112,23 @@ def by_tables(f):
     return f
 
 
+def streamed(f):
+    """As lattice Boltzmann methods are often written: each array is rolled along both axes."""
+    for _ in range(STEPS):
+        for i, by, other in zip(np.arange(5), SHIFTS, AXES, strict=True):
+            f[:, :, i] = np.roll(f[:, :, i], by, axis=0)
+            f[:, :, i] = np.roll(f[:, :, i], other, axis=1)
+        f *= 0.9
+
+
+def written_over_unless_it_ends(f):
+    for t in range(STEPS):
+        f[1:-1] = f[1:-1] + f[:-2] - f[2:]
+        if f[0, 0, t] > 0.5:
+            continue
+        f[:] = f * 0.9
+
+
 LINES = (
     rolled,
     rolled_in_place,
@@ -131,7 +148,9 @@ def cases() -> dict[Callable[..., Any], Any]:
     rng = np.random.default_rng(0)
     found: dict[Callable[..., Any], Any] = {program: rng.random(23) for program in LINES}
     found |= {program: rng.random((13, 11)) for program in GRIDS}
-    return {**found, by_tables: rng.random((11, 7, 5)), rolled_of_singles: singles(rng)}
+    streams = (by_tables, streamed, written_over_unless_it_ends)
+    found |= {program: rng.random((11, 7, 5)) for program in streams}
+    return {**found, rolled_of_singles: singles(rng)}
 
 
 def rolled_of_singles(u):
