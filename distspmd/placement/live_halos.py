@@ -27,11 +27,11 @@ def is_read_behind(write: Use, part: Layout, core: Layout, uses: Sequence[Use]) 
     Args:
         write: one of the uses.
         part: of the home, with halos.
-        core: of the home, without. It is always read: values leave from there.
+        core: of the home, without. It is always read, for values leave from there.
         uses: of the home, in the order of the program.
     """
-    if part.same_tiles(core):
-        return True
+    if relations.lies_within(core, part) and relations.leaves_stale(write.layout, core):
+        return True  # what a rank writes of another rank's core, where that is
     if min(part.ranks, core.ranks) < part.ranks:
         return True
     held = functools.reduce(relations.hull, part.bounds)
