@@ -142,11 +142,24 @@ class OnRanks:
             try:
                 pairs = zip((dimension.first, dimension.last), ends, strict=True)
                 low, high = (np.atleast_1d(evaluate(end, values)) for end, values in pairs)
-            except (KeyError, UnsupportedProgram):
+            except (KeyError, UnsupportedProgram):  # data choose where, and not how much
+                share = share * self._part_chosen(access, d)
                 continue
             length = np.maximum(high - low + 1, 0)
             share = share * length / max(1, int(high.max() - low.min()) + 1)
         return share
+
+    def _part_chosen(self, access: Access, d: int) -> float:
+        """The part of a dimension that is touched where data choose its place; 1 if unknown."""
+        dimension = access.dimensions[d]
+        assert dimension is not None
+        now = dict(self.space.chosen)
+        first = dimension.first.subs({name: extent.begin for name, extent in now.items()})
+        last = dimension.last.subs({name: extent.end - 1 for name, extent in now.items()})
+        count = sympy.expand(last - first + 1)
+        if not count.is_Integer or access.data not in self.sdfg.arrays:
+            return 1.0
+        return min(1.0, max(0, int(count)) / max(1, self.extents(access.data)[d]))
 
     def moved(self, access: Access) -> set[int]:
         """Dimensions in which an iteration of a loop around the space chooses what is touched."""

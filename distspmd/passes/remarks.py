@@ -103,7 +103,7 @@ def _serial_loops(compilation: Compilation, work: Mapping[str, TileWork]) -> lis
         if all(math.prod(compilation.tiled[s.name].tiling.parts) == 1 for s in spaces)
     }
     return [
-        _serial_sentence(loop, inside[loop][0], share)
+        _serial_sentence(loop, next((s for s in inside[loop] if s.source), inside[loop][0]), share)
         for loop, share in whole.items()
         if share >= _WEIGHTY and not any(outer in whole for outer in loops_around(loop))
     ]
