@@ -535,8 +535,10 @@ def stores(use: Use, home: Home, dtype: np.dtype[Any]) -> list[Redistribution]:
         return [Redistribution(use.layout, part, dtype) for part in home.fresh]
     if not leaves_stale(use.layout, home.layout):
         return []
+    in_tiles = home.caller is home.core  # which the caller holds, and whole copies beside them
     return [
         Redistribution(use.layout, part, dtype, in_place=True)
         for part in home.fresh
-        if _filling(use.layout, part, dtype) and is_read_behind(use, part, home.core, home.uses)
+        if _filling(use.layout, part, dtype)
+        and ((in_tiles and part is home.layout) or is_read_behind(use, part, home.core, home.uses))
     ]

@@ -53,6 +53,9 @@ def _parts(loop: LoopRegion, ends: list[tuple[sympy.Expr, sympy.Expr]]) -> list[
     name = loop.loop_variable
     found = []
     for number, (first, last) in enumerate(ends):
+        length = sympy.expand(sympy.sympify(f"{last} - ({first})"))  # symbols without assumptions
+        if length.is_Integer and length < 0:
+            continue
         part = copy.deepcopy(loop)
         part.label = f"{loop.label}_{number}"
         part.init_statement = CodeBlock(f"{name} = {first}")

@@ -21,9 +21,10 @@ from dace.libraries.standard.nodes import Reduce
 from dace.sdfg import nodes
 from dace.sdfg.state import BreakBlock, ContinueBlock, ControlFlowBlock, LoopRegion, ReturnBlock
 
-from distspmd.analysis.accesses import control_reads_in
+from distspmd.analysis.accesses import bound_around_loop, control_reads_in
 from distspmd.analysis.control_values import is_control_value, runs_once
 from distspmd.analysis.dependences import LoopRange, first_dependence
+from distspmd.analysis.index_bounds import bound_index
 from distspmd.analysis.iteration_spaces import source
 from distspmd.analysis.loop_orders import mark_order
 from distspmd.analysis.loop_reductions import find_reductions
@@ -182,6 +183,8 @@ def _map_loop(sdfg: SDFG, loop: LoopRegion, combine: list[nodes.Tasklet]) -> str
     why = _beside_writes(loop) or _left_behind(loop, own) or _in_order(loop, values, own, combine)
     if why:
         return why
+    if not _is_bounded(loop, ends):
+        return "the run decides how often it runs"
     containers = sorted(own & sdfg.arrays.keys())
     if not add_dimension(loop, ends, containers):
         if not _is_worth_it(loop, ends):
@@ -189,6 +192,12 @@ def _map_loop(sdfg: SDFG, loop: LoopRegion, combine: list[nodes.Tasklet]) -> str
         _as_nested(sdfg, loop, ends, containers)
     _forget(sdfg, {*own, variable})
     return ""
+
+
+def _is_bounded(loop: LoopRegion, ends: Ends) -> bool:
+    """Whether it is known before the run between which numbers a loop runs, which tiles share."""
+    scope = bound_around_loop(loop)
+    return all(bound_index(sympy.sympify(end), scope) is not None for end in ends[:2])
 
 
 def _left_behind(loop: LoopRegion, own: set[str]) -> str:
