@@ -200,7 +200,10 @@ class HomeVariable:
         own, given = self.container_choice.cost_of(chosen), self.given(chosen_of, chosen)
         if len(given) == 1 and given[0].is_given and not self.is_twofold:
             told = self.container_choice.cost_of_given(chosen_of[0], chosen)
-            given = [replace(told, is_given=True)]
+            least = min(
+                given[0], told, key=lambda cost: cost.seconds
+            )  # whole copies are read in place
+            given = [replace(least, is_given=True)]
         better = sum(each.seconds for each in given) < _SURELY * own.seconds
         smaller = sum(each.tile for each in given) < own.tile
         if better or (is_limited and smaller):
