@@ -69,14 +69,14 @@ class Explanation:
     def nbytes(self) -> int:
         """Bytes that all ranks receive in a run, of the memlets whose number of moves is known."""
         foreseen = sum(memlet.received or 0 for memlet in self._foreseen)
-        foreseen += sum(pipeline.received or 0 for pipeline in self.lowering.pipelines)
+        foreseen += sum(each.received or 0 for each in self.lowering.within_nodes)
         return foreseen + sum(times * price.nbytes for times, price in self._counted)
 
     @property
     def least(self) -> int:
         """The fewest bytes that all ranks must receive in the moves of ``nbytes``, by any plan."""
         foreseen = sum(memlet.received or 0 for memlet in self._foreseen)
-        foreseen += sum(pipeline.received or 0 for pipeline in self.lowering.pipelines)
+        foreseen += sum(each.received or 0 for each in self.lowering.within_nodes)
         memlets = self.lowering.memlets
         return foreseen + sum(m.times * _least(m.solution.plan) for m in memlets if m.times)
 

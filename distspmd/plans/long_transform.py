@@ -76,8 +76,8 @@ class LongTransform(LineExchange):
 
     @property
     def received(self) -> int | None:
-        """Bytes that all ranks receive in a run."""
-        return self.expected_bytes
+        """Bytes that all ranks receive in a run; None where it is not known how often it runs."""
+        return None if self.times is None else self.times * self.expected_bytes
 
     @property
     def asked(self) -> tuple[int, ...]:

@@ -82,9 +82,9 @@ class MatrixExchange:
         return f"{self.what} of {self.source or self.data}"
 
     @property
-    def received(self) -> int:
-        """Bytes that all ranks receive in a run of it."""
-        return self.expected_bytes
+    def received(self) -> int | None:
+        """Bytes that all ranks receive in a run; None where it is not known how often it runs."""
+        return None if self.times is None else self.times * self.expected_bytes
 
     @property
     def asked(self) -> tuple[int, ...]:

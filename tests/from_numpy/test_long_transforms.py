@@ -66,6 +66,10 @@ def test_a_search_splits_transforms_and_gathers_no_line() -> None:
         assert call.expected_bytes == call.received == 3 * 16 * n * 3 // 4
         assert "four-step" in call.steps
     assert len(lowering.on_lines) == 2
+    brought = sum(memlet.solution.cost.nbytes for memlet in lowering.memlets)
+    explained = distspmd.explain(lowering)
+    assert explained.nbytes == brought + 2 * 3 * 16 * n * 3 // 4
+    assert explained.least >= 2 * 3 * 16 * n * 3 // 4
 
 
 def spectra(x: Any) -> Any:
