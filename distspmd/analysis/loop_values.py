@@ -143,7 +143,8 @@ def fills(access: Access, sdfg: SDFG) -> bool:
             first, last = map(sympy.sympify, (ends.lower, ends.upper))
         if first != 0 or sympy.expand(last - extent + 1) != 0:
             return False
-    return all(name in used or _has_values(access.scope, name) for name in access.scope)
+    known = used | access.values.keys()  # a symbol that is set once has one value
+    return all(name in known or _has_values(access.scope, name) for name in access.scope)
 
 
 def _has_values(scope: Mapping[str, Range | None], name: str) -> bool:

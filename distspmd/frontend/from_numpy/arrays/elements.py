@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,8 +32,10 @@ from distspmd.frontend.tensor_ir.statements import (
     Kernel,
     Length,
     Parameter,
+    SetSymbol,
     Statement,
     Store,
+    loads_of,
 )
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Bounds,
@@ -310,6 +312,48 @@ def copied_from(load: Load, block: Block) -> Load:
             return value if all(map(is_known, value.index)) else load
         written |= own | {c for inner in statement.blocks() for c in inner.containers()}
     return load
+
+
+def read_before(load: Load, statements: Sequence[Statement]) -> str | None:
+    """The symbol that statements have set to an element, which none of them has changed since."""
+    for statement in _not_changed(load, statements):
+        if isinstance(statement, SetSymbol) and isinstance(statement.value, Load):
+            value = statement.value
+            if (value.array, value.index) == (load.array, load.index):
+                return statement.name
+    return None
+
+
+def stored_before(value: Expression, statements: Sequence[Statement]) -> Load | None:
+    """The number in which statements have stored a value, where neither has changed since."""
+    written: set[Container] = set()
+    for statement in _not_changed(value, statements):
+        if _only_value(statement) == value:
+            (store,) = statement.stores  # type: ignore[attr-defined]
+            if not store.index and store.container not in written:
+                return Load(store.container, (), store.container.dtype)
+        written |= {*statement.writes(), *_inside(statement)}
+    return None
+
+
+def _not_changed(value: Expression, statements: Sequence[Statement]) -> Iterator[Statement]:
+    """The last statements, in reverse, which change nothing that an expression reads."""
+    loads = [*loads_of(value)]
+    indices = [i for load in loads for i in load.index if isinstance(i, sympy.Basic)]
+    symbols = {s.name for i in indices for s in i.free_symbols}
+    terms = {v for p in parts(value) if isinstance(p, IndexValue) for v, _ in p.terms}
+    for statement in reversed(statements):
+        changed = {*statement.writes(), *_inside(statement)}
+        if any(load.array in changed for load in loads):
+            return
+        yield statement
+        if isinstance(statement, SetSymbol) and statement.name in symbols | terms:
+            return
+
+
+def _inside(statement: Statement) -> Iterator[Container]:
+    """Containers that the blocks of a statement touch."""
+    return (c for block in statement.blocks() for c in block.containers())
 
 
 def _only_value(statement: Statement) -> Expression | None:

@@ -248,13 +248,19 @@ def unpacked_count(tracer: Transcript, value: Tensor, like: ast.AST | None) -> i
 
 
 def check_lengths(tracer: Transcript, one: Length, other: Length) -> None:
-    """End the program where two lengths differ that data decide; of 1 nothing is broadcast."""
-    if not can_end(tracer):
+    """End the program where two lengths differ that data decide; of 1 nothing is broadcast.
+
+    Raises:
+        CannotRoll: a scope for parts of rows is read, in which nothing can end it.
+    """
+    if not can_end(tracer) and tracer.in_row is None:
         return
     if not any(is_decided_by_data(n, tracer.known.bounds) for n in (one, other)) or same(
         one, other
     ):
         return
+    if tracer.in_row is not None:
+        raise CannotRoll(f"the lengths {one} and {other} are to be the same")
     head = "operands could not be broadcast together: values decide their lengths, which are "
     _end_if(tracer, sympy.Ne(one, other), [head, one, " and ", other], can_go_on=True)
 

@@ -75,6 +75,8 @@ class Assumptions:
         relied_on: those of which numbers were taken as known.
         changing: numbers, in order of making, of tables that are not taken as known.
         counted: all tables, in that order.
+        rows: variables of loops, and the symbols and containers of numbers that come from elements
+            which these choose: ``first[i]``.
     """
 
     bounds: dict[str, tuple[Whole | None, Whole | None]] = field(default_factory=dict)
@@ -86,6 +88,7 @@ class Assumptions:
     relied_on: set[Container] = field(default_factory=set)
     changing: frozenset[int] = frozenset()
     counted: list[Container] = field(default_factory=list)
+    rows: set[Any] = field(default_factory=set)
 
     def changed_by_trials(self) -> Sequence[Content]:
         """The bounds."""

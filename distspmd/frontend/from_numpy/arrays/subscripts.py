@@ -348,6 +348,8 @@ def _checked_symbol(tracer: Tracer, value: sympy.Expr, length: Length) -> Whole:
         return remainder(value, length)
     name = tracer.unique("place")
     tracer.known.bounds[name] = (0, subtract(length, 1))
+    if tracer.known.rows & {s.name for s in value.free_symbols}:
+        tracer.known.rows.add(name)
     line = line_of_error(tracer, "IndexError")
     checked = CheckedIndex(value, sympy.sympify(length), sympy.Integer(line))
     tracer.add(SetSymbol(name, checked, INT64))

@@ -38,6 +38,8 @@ from distspmd.frontend.from_numpy.arrays.elements import (
     known_formula,
     known_whole,
     may_meet,
+    read_before,
+    stored_before,
     substitute,
     truth_expression,
     truth_of,
@@ -208,7 +210,22 @@ class Tracer(Transcript):
         view.run_type = tensor.run_type and self.stored(tensor.run_type, "type")
         if most is not None:
             self.known.most[view.container] = most
+        if not tensor.ndim and self.loops and self._is_of_row(tensor.element(())):
+            self.known.rows.add(view.container)
         return view
+
+    def _is_of_row(self, expression: Expression) -> bool:
+        """Whether an element of a loop's row, which its variable chooses, is in an expression."""
+        rows = self.known.rows
+        return any(
+            load.array in rows
+            or any(
+                rows & {s.name for s in i.free_symbols}
+                for i in load.index
+                if isinstance(i, sympy.Basic)
+            )
+            for load in loads_of(expression)
+        )
 
     def _most_of(self, tensor: Tensor) -> Length | None:
         """The most that a number can be which is that of a container; None where unknown."""
@@ -227,6 +244,7 @@ class Tracer(Transcript):
 
     def fresh(self, name: str, shape: Sequence[Length], dtype: DType) -> View:
         """A view of a shape in a new container, which has room for the most that it can be."""
+        self.leave_rows(*shape)
         container = self.container(name, rooms(self, shape), dtype)
         return make_view(container, shape, [axis(d) for d in range(len(shape))])
 
@@ -304,6 +322,7 @@ class Tracer(Transcript):
         if target.is_repeated:
             self.refuse("assignment destination is read-only: its elements are repeated")
         if self.is_decided_by_data(*target.shape, *target.place):
+            self.leave_rows(*target.shape)
             if is_new:
                 room = target.container.shape
                 value = with_capacity(value, room, self.known.bounds)
@@ -418,18 +437,29 @@ class Tracer(Transcript):
             or any(not isinstance(i, int | sympy.Basic) for i in expression.index)
             or hasattr(sympy, expression.array.name)  # which texts of symbols would be taken for
         ):
-            stored = self.stored_anew(
-                Tensor((), INT64, lambda _: cast(expression, INT64)), "number"
-            )
-            expression = stored.element(())
+            own = cast(expression, INT64)
+            found = stored_before(own, self._statements_before()) if self.inner else None
+            anew = Tensor((), INT64, lambda _: own)
+            expression = found or self.stored_anew(anew, "number").element(())
         assert isinstance(expression, Load)
         expression = copied_from(expression, self.program.block) if self.map.own else expression
+        if self.inner and (name := read_before(expression, self._statements_before())):
+            return symbol(name)
         name = self.unique(f"{expression.array.name}_value")
         self.known.bounds[name] = (None, None)
+        if self._is_of_row(expression):
+            self.known.rows.add(name)
         if expression.array in self.known.most and not self.inner:
             self.known.capacities[symbol(name)] = self.known.most[expression.array]
         self.add(SetSymbol(name, expression, INT64))
         return symbol(name)
+
+    def _statements_before(self) -> list[Statement]:
+        """The statements that have run before what is read, those before a row's scope included."""
+        own = self.program.block.statements
+        if self.in_row is None or self.inner != self.in_row[1] + 1:
+            return own
+        return [*self.in_row[0].statements, *own]
 
     def condition(self, value: Tensor) -> str:
         """The text of a condition, over symbols."""
@@ -461,6 +491,7 @@ class Tracer(Transcript):
             name: of the container.
         """
         extents = [n for _, n in (*kept, *gone)]
+        self.leave_rows(*extents)
         if self.is_decided_by_data(*extents) or any(n == 0 for _, n in gone):
             return contract_known(self, kept, gone, expression, operation, name)
         lengths = {s.name: n for s, n in (*kept, *gone)}

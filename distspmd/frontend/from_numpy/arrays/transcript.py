@@ -107,6 +107,10 @@ class CannotRoll(Exception):
         self.changed = changed
 
 
+class PartOfRow(Exception):
+    """An array has a length that an element of a loop's row decides: a scope has to make it."""
+
+
 class KnownError(Exception):
     """The body of a ``try`` ends in each run with an error that a handler of it takes.
 
@@ -141,6 +145,8 @@ class Transcript:
         nest: the loops that are being read, and the kinds of what they carry.
         loops: the most iterations of the loops around; None where that is not known.
         loop_nodes: the syntax of these loops.
+        takes_rows: whether parts of rows can have a scope of their own (``reader/row_parts.py``).
+        in_row: the block around one that is read, and how many blocks are around that.
     """
 
     program: Program = field(default_factory=Program)
@@ -160,6 +166,8 @@ class Transcript:
     nest: Nest = field(default_factory=Nest)
     loops: list[Length | None] = field(default_factory=list)
     loop_nodes: list[Any] = field(default_factory=list)
+    takes_rows: bool = False
+    in_row: tuple[Block, int] | None = None
 
     def saved(self) -> Callable[[], None]:
         """What puts back what a trial changes."""
@@ -413,6 +421,29 @@ class Transcript:
         finally:
             self.loops.pop()
             self.loop_nodes.pop()
+
+    @contextmanager
+    def taking_rows(self, takes: bool = True) -> Iterator[None]:
+        """Let parts of rows have scopes of their own; or let them not."""
+        before, self.takes_rows = self.takes_rows, takes
+        try:
+            yield
+        finally:
+            self.takes_rows = before
+
+    def leave_rows(self, *lengths: Whole) -> None:
+        """Say that an array is to be made of which an element of a loop's row decides a length.
+
+        Raises:
+            PartOfRow: a scope of its own can make it.
+        """
+        is_plain = not self.map.own and not self.map.parallel and self.map.straight is None
+        if not self.takes_rows or not is_plain:
+            return
+        symbols = {s.name for n in lengths if isinstance(n, sympy.Basic) for s in n.free_symbols}
+        symbols = {s for s in symbols if self.known.bounds.get(s) == (None, None)}
+        if symbols & self.known.rows:
+            raise PartOfRow
 
     @contextmanager
     def named(self, target: str | None) -> Iterator[None]:

@@ -21,7 +21,7 @@ from distspmd.frontend.from_numpy.arrays.kinds import dace_symbol
 from distspmd.frontend.from_numpy.arrays.lengths import unpacked_count
 from distspmd.frontend.from_numpy.arrays.real_or_complex import RealOrComplex
 from distspmd.frontend.from_numpy.arrays.tracer import Tracer
-from distspmd.frontend.from_numpy.arrays.transcript import Fails, Refusal, told
+from distspmd.frontend.from_numpy.arrays.transcript import Fails, PartOfRow, Refusal, told
 from distspmd.frontend.from_numpy.arrays.values import Demanded, Tensor, View
 from distspmd.frontend.from_numpy.host.places import hosted_source, places_of
 from distspmd.frontend.from_numpy.kinds.absence import (
@@ -49,6 +49,7 @@ from distspmd.frontend.from_numpy.reader import (
     kept_iterators,
     objects,
     python_errors,
+    row_parts,
 )
 from distspmd.frontend.from_numpy.reader.bindings import (
     changed_in_place,
@@ -206,7 +207,7 @@ class Interpreter:
             self.tracer.refuse(f"the statement {type(node).__name__.lower()!r} is not covered")
         block, first = self.tracer.program.block, len(self.tracer.program.block.statements)
         try:
-            read(self, node)
+            row_parts.statement(self, node, read)
             follow_writes(self, node, block, first)
         except UnknownElement:
             self.tracer.lists.has_left_out = True
@@ -220,7 +221,7 @@ class Interpreter:
                 with_line.places, with_line.is_of_python = refusal.places, refusal.is_of_python
                 raise with_line from refusal
             raise
-        except (DistSPMDError, Known):
+        except (DistSPMDError, Known, PartOfRow):
             raise
         except Exception as problem:
             if not hasattr(problem, PLACE):

@@ -33,7 +33,7 @@ from distspmd.frontend.from_numpy.kinds.turns import END, Turns, of_known, turns
 from distspmd.frontend.from_numpy.kinds.variables import OneOf, Saved
 from distspmd.frontend.from_numpy.lists.list_rooms import loop_length
 from distspmd.frontend.from_numpy.lists.run_lists import RunList, decided_by_run
-from distspmd.frontend.from_numpy.reader import generators
+from distspmd.frontend.from_numpy.reader import generators, row_parts
 from distspmd.frontend.from_numpy.reader.branches import branch
 from distspmd.frontend.from_numpy.reader.continuing import continued
 from distspmd.frontend.from_numpy.reader.generators import Generator
@@ -374,10 +374,11 @@ def _rolled(
                 reached = tracer.unique(f"{name}_reached")
                 tracer.known.bounds[reached] = (None, None)
                 tracer.add(SetSymbol(reached, index, INT64))
+            tracer.known.rows.add(variable)
             for offset in offsets:
                 place = add(index, offset)
                 interpreter.bind(node.target, value_of(place) if value_of else place)
-                interpreter.block(node.body)
+                row_parts.body(interpreter, node.body)
             condition, before_it = carried.leave_loop(interpreter, loop)
         tracer.node = node
         for statement in before_it:
