@@ -48,7 +48,7 @@ def sorted_elements(n: float) -> float:
 
 
 LARGEST_FACTOR = 13
-"""Of the length of a transform: with a larger one it is a convolution (``kernels/fourier.hpp``)."""
+"""Of the length of a transform: with a much larger one the library takes a convolution instead."""
 _CONVOLVED = 2.5
 """Transforms of twice the length that take as long as the convolution."""
 

@@ -22,6 +22,7 @@ from distspmd.codegen.build_record import RECORD, Build, CompiledArgument
 from distspmd.codegen.device_maps import refuse_kernels
 from distspmd.codegen.implementations import blas_header, check_lapack, choose_implementations
 from distspmd.codegen.known_bounds import drop_known_bounds
+from distspmd.codegen.line_batches import batch_lines
 from distspmd.codegen.node_windows import give_windows
 from distspmd.codegen.openmp import keep_apart, keep_on_stack, share_maps
 from distspmd.codegen.pipelines import write_pipelines
@@ -65,6 +66,8 @@ _HEADERS_OF_PROGRAMS = (
     "kernels/tall_matrix.hpp",
     "kernels/tell.hpp",
     "kernels/threaded_gemm.hpp",
+    "third_party/pocketfft.hpp",
+    "third_party/pocketfft_hdronly.hpp",
 )
 """Headers that programs include; the runtime has a key of its own."""
 EXACT = "-fno-fast-math -ffp-contract=off"
@@ -145,6 +148,7 @@ def build_program(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = 
     tiles = _lend(program, ends) if ranks > 1 else ()
     strict = lowering.deterministic or arithmetic == "strict"
     write_pipelines(program)
+    batch_lines(program)
     give_windows(program)
     blas = toolchain.find_blas() if choose_implementations(program, strict) else None
     if blas is not None:
@@ -211,6 +215,7 @@ def build_unlowered(sdfg: SDFG) -> Path:
     """
     program = copy.deepcopy(sdfg)
     correct(program)
+    batch_lines(program)
     program.append_global_code(OVERLOADS)
     blas = toolchain.find_blas() if choose_implementations(program) else None
     compiler_found = toolchain.find_compiler()

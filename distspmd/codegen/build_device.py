@@ -33,6 +33,7 @@ from distspmd.codegen.build_record import RECORD, Build
 from distspmd.codegen.compile_program import standard
 from distspmd.codegen.device_placement import expand_for_device, library_nodes, place
 from distspmd.codegen.implementations import blas_header, check_lapack, choose_implementations
+from distspmd.codegen.line_batches import batch_lines
 from distspmd.codegen.openmp import share_maps
 from distspmd.codegen.pipelines import write_pipelines
 from distspmd.codegen.reduction_symbols import collect_lambdas
@@ -98,6 +99,7 @@ def build_device_program(
     ends = memlet_ends(program)
     strict = lowering.deterministic or arithmetic == "strict"
     write_pipelines(program)
+    batch_lines(program)
     choose_implementations(program, strict)
     precision = "pedantic" if strict else arithmetic if arithmetic in PRODUCTS else "full"
     without = _why_no_products(program, kind)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pydoc
 from typing import Any
 
+from dace import dtypes
 from dace.codegen.targets.cpu import CPUCodeGen
 from dace.codegen.targets.cuda import CUDACodeGen
 from dace.sdfg import nodes
@@ -53,3 +54,16 @@ def _from_json(json_obj: dict[str, Any], context: Any = None) -> nodes.Tasklet:
 
 
 nodes.Tasklet.from_json = staticmethod(_from_json)  # type: ignore[method-assign]
+
+
+LINES = "_lines"
+"""The variable of code for the lines that it takes, side by side and wherever they lie."""
+
+
+def takes_lines(node: nodes.Node) -> bool:
+    """Whether a node is code that takes as many lines as there are."""
+    return (
+        isinstance(node, nodes.Tasklet)
+        and node.language == dtypes.Language.CPP
+        and f"({LINES}, " in node.code.as_string
+    )

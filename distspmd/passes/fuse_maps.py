@@ -21,6 +21,7 @@ from dace.transformation.dataflow.map_fusion_helper import find_parameter_remapp
 from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.dace_compat.settings import quiet
+from distspmd.dace_compat.tasklet_kinds import takes_lines
 from distspmd.lowering import FusedSpace
 from distspmd.nodes.handing_on import handed_on
 from distspmd.passes.compilation import Compilation
@@ -82,8 +83,15 @@ def fuse(
 
 
 def _may_fuse(space: IterationSpace) -> bool:
-    """Whether a map has no order, and no ranks of its own."""
-    return not is_control_value(space.node) and handed_on(space.state, space.node) is None
+    """Whether a map has no order, no ranks of its own, and no code that takes all of its lines."""
+    return (
+        not is_control_value(space.node)
+        and handed_on(space.state, space.node) is None
+        and not (
+            isinstance(space.node, nodes.MapEntry)
+            and any(map(takes_lines, space.state.scope_subgraph(space.node).nodes()))
+        )
+    )
 
 
 def fuse_with_a_reader(

@@ -113,7 +113,7 @@ def predicted(sdfg: Any, schedule: Any) -> float:
             ],
         ),
         (reflected, 1, [by_rows]),
-        (fourier, 1, [{"fft_x": (P,), "fft": (P,)}]),
+        (fourier, 1, [{"fft_x": (P,), "__return": (P,)}]),
         (wavefront, 1, [by_rows]),
     ],
 )

@@ -143,7 +143,7 @@ def _transformed(
     for d in dims:
         length = x.shape[d]
         code = (
-            f"distspmd::fourier::complex_to_complex(_line0, {length}, _result0, {length}, "
+            f"distspmd::fourier::complex_to_complex(_lines, _line0, {length}, _result0, {length}, "
             f"{str(not forward).lower()}, {scale});"
         )
         (x,) = run_on_lines(builder, node, [x], d, [(length, dtype)], code)
@@ -172,7 +172,10 @@ def _real_transform(
         return _transformed(builder, node, x, dims, scale, True, dtype)
     *others, last = dims
     length = x.shape[last]
-    code = f"distspmd::fourier::real_to_complex(_line0, {length}, _result0, {length}, {scale});"
+    code = (
+        f"distspmd::fourier::real_to_complex(_lines, _line0, {length}, _result0, {length}, "
+        f"{scale});"
+    )
     (found,) = run_on_lines(builder, node, [x], last, [(length // 2 + 1, dtype)], code)
     return _transformed(builder, node, found, others, "1.0", True, dtype)
 
@@ -187,6 +190,8 @@ def _to_real(
     scale = _scale(norm, [shape_of(node)[d] for d in (*others, last)])
     x = _transformed(builder, node, x, others, "1.0", False, x.dtype)
     many = x.shape[last]
-    code = f"distspmd::fourier::complex_to_real(_line0, {many}, _result0, {length}, {scale});"
+    code = (
+        f"distspmd::fourier::complex_to_real(_lines, _line0, {many}, _result0, {length}, {scale});"
+    )
     (found,) = run_on_lines(builder, node, [x], last, [(length, dtype)], code)
     return found

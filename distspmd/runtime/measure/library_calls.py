@@ -42,7 +42,7 @@ void search(const double *a, int64_t *out, int64_t n) {
   for (int64_t k = 0; k < n; ++k) out[k] = distspmd::lines::search(a + n, n, a[k], true);
 }
 void transform(const std::complex<double> *a, std::complex<double> *out, int64_t n) {
-  distspmd::fourier::complex_to_complex(a, n, out, n, false, 1.0);
+  distspmd::fourier::complex_to_complex({}, a, n, out, n, false, 1.0);
 }
 }
 """
@@ -77,8 +77,8 @@ def build_lines() -> Path:
     compiler = find_compiler()
     key = hashlib.sha256(repr((compiler.command, FLAGS, _SOURCE)).encode())
     key.update(version(compiler.command))
-    for name in ("lines", "fourier"):
-        key.update((INCLUDE / "distspmd" / "kernels" / f"{name}.hpp").read_bytes())
+    for name in ("kernels/lines", "kernels/fourier", "third_party/pocketfft_hdronly"):
+        key.update((INCLUDE / "distspmd" / f"{name}.hpp").read_bytes())
 
     def make(folder: Path) -> list[str]:
         (folder / "lines.cpp").write_text(_SOURCE)

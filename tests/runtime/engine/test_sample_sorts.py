@@ -30,7 +30,8 @@ def test_random_sorts_are_those_of_numpy(launch: Any, tmp_path: Path, ranks: int
 def library_of(source: Path, folder: Path) -> str:
     """The file of kernels that a program calls."""
     library = folder / f"{source.stem}.so"
-    options = ["-std=c++17", "-O1", "-shared", "-fPIC", "-Werror", "-Wall", f"-I{INCLUDE}"]
+    options = ["-std=c++17", "-O1", "-fopenmp", "-shared", "-fPIC", "-Werror", "-Wall"]
+    options += [f"-I{INCLUDE}"]
     subprocess.run([*find_compiler().command, *options, source, "-o", library], check=True)
     return str(library)
 

@@ -1,7 +1,8 @@
 """Routines on lines: what takes all elements along a dimension, of each line apart.
 
 Scans, sorts, searches and transforms of a line run on one rank; the lines of an array are split
-over the ranks. A line has to be dense, so that a dimension that is not the last is moved first.
+over the ranks. A line has to be dense, so that a dimension that is not the last is moved first;
+but for code that takes lines as they lie, and many at once (:mod:`distspmd.codegen.line_batches`).
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ def run_on_lines(
     results: Sequence[tuple[Length | None, DType]],
     code: str,
     header: str = HEADER,
+    along: int | None = None,
     **more: Any,
 ) -> list[View]:
     """Run code of C++ for each line of a batch.
@@ -80,28 +82,33 @@ def run_on_lines(
             ``_result0``, ... in the code.
         code: reads the pointers and writes the results.
         header: that the code includes.
+        along: the dimension of the lines, before and after, of code that takes them as they lie;
+            it is the last one of others.
         more: of the routine.
 
     Returns:
         the results, each of the batch's shape and its own length.
     """
+    dense, along = along is None, len(batch) if along is None else along
     names = [f"__l{d}" for d in range(len(batch))]
     room = [tracer.capacity(n) for n in batch]
     parameters = [Parameter(name, 0, n) for name, n in zip(names, room, strict=True)]
     place = tuple(symbol(p.name) for p in parameters)
     inputs = {}
     for n, line in enumerate(lines):
-        inputs[f"_line{n}"] = _window(tracer, line, place)
+        inputs[f"_line{n}"] = _window(tracer, line, place, along, dense)
     for n, whole in enumerate(wholes):
-        inputs[f"_whole{n}"] = _window(tracer, whole, ())
+        inputs[f"_whole{n}"] = _window(tracer, whole, (), 0, True)
     outputs, found = {}, []
     for n, (length, dtype) in enumerate(results):
         own = () if length is None else (length,)
-        view = tracer.fresh(tracer.target or label, (*batch, *own), dtype)
-        along = view.container.shape[len(batch) :]
-        outputs[f"_result{n}"] = Window(
-            view.container, (*place, *(0 for _ in own)), (*(1 for _ in batch), *along)
-        )
+        shape = (*batch[:along], *own, *batch[along:])
+        view = tracer.fresh(tracer.target or label, shape, dtype)
+        first = (*place[:along], *(0 for _ in own), *place[along:])
+        sizes = [1] * len(first)
+        if own:
+            sizes[along] = view.container.shape[along]
+        outputs[f"_result{n}"] = Window(view.container, first, tuple(sizes))
         found.append(view)
     every = tuple(parameters) or (Parameter("__once", 0, 1),)
     code = _with_own_variables(code)
@@ -114,8 +121,10 @@ def run_on_lines(
     return found
 
 
-def _window(tracer: Tracer, tensor: Tensor, place: Sequence[sympy.Symbol]) -> Window:
-    """The part of a tensor, at a place of a batch, that is one line."""
+def _window(
+    tracer: Tracer, tensor: Tensor, place: Sequence[sympy.Symbol], along: int, dense: bool
+) -> Window:
+    """The part of a tensor, at a place of a batch, that is one line along a dimension."""
     view = (
         tracer.unmerged(tensor) if isinstance(tensor, View) else tracer.stored_anew(tensor, "lines")
     )
@@ -124,10 +133,11 @@ def _window(tracer: Tracer, tensor: Tensor, place: Sequence[sympy.Symbol]) -> Wi
         view = tracer.stored_anew(tensor, "lines")
     if covers(view):
         view = view_of(view.container)
-    found = _dense(view, place)
+    found = _of_line(view, place, along, dense)
     if found is None:
-        found = _dense(view_of(tracer.stored_anew(tensor, "lines").container), place)
-    assert found is not None, "what is stored anew lies densely"
+        stored = view_of(tracer.stored_anew(tensor, "lines").container)
+        found = _of_line(stored, place, along, dense)
+    assert found is not None, "a line of what is stored anew lies along one dimension"
     return found
 
 
@@ -138,28 +148,36 @@ def covers(view: View) -> bool:
     )
 
 
-def _dense(view: View, place: Sequence[sympy.Symbol]) -> Window | None:
+def _of_line(view: View, place: Sequence[sympy.Symbol], along: int, dense: bool) -> Window | None:
+    """The window of a line that lies along one dimension of a container, in its order.
+
+    That is the last one, if it has to be dense.
+    """
     if view.container.is_scalar:
         return None
-    along = symbol("__along")
+    line = symbol("__along")
     is_element = view.ndim == len(place)
-    batch = tuple(
-        0 if is_one(n) else i for i, n in zip(place, view.shape[: len(place)], strict=True)
-    )
-    index = view.at(batch if is_element else (*batch, along))
+    others = view.shape if is_element else (*view.shape[:along], *view.shape[along + 1 :])
+    batch = tuple(0 if is_one(n) else i for i, n in zip(place, others, strict=True))
+    index = view.at(batch if is_element else (*batch[:along], line, *batch[along:]))
     if any(not isinstance(i, int | sympy.Basic) for i in index):
         return None
-    has_lines = not is_element and any(along in sympy.sympify(i).free_symbols for i in index)
-    if not has_lines and (is_element or is_one(view.shape[-1])):
+    holders = [] if is_element else [d for d, i in enumerate(index) if _names(i, line)]
+    if not holders and (is_element or is_one(view.shape[along])):
         return Window(view.container, _direct(index), (1,) * len(index))
-    if not has_lines or any(along in sympy.sympify(i).free_symbols for i in index[:-1]):
+    if len(holders) != 1 or (dense and holders != [len(index) - 1]):
         return None
-    first = subtract(index[-1], along)
-    if along in sympy.sympify(first).free_symbols:
+    (at,) = holders
+    first = subtract(index[at], line)
+    if _names(first, line):
         return None
-    return Window(
-        view.container, _direct((*index[:-1], first)), (*(1 for _ in index[:-1]), view.shape[-1])
-    )
+    sizes: list[Length] = [1] * len(index)
+    sizes[at] = view.shape[along]
+    return Window(view.container, _direct((*index[:at], first, *index[at + 1 :])), tuple(sizes))
+
+
+def _names(index: Index, name: sympy.Symbol) -> bool:
+    return name in sympy.sympify(index).free_symbols
 
 
 def _direct(index: Sequence[Index]) -> tuple[Length, ...]:

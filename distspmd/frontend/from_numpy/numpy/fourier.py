@@ -3,9 +3,7 @@
 A transform over several dimensions is one after the other; between them the array is redistributed,
 so that each dimension is whole when it is transformed (the pencil transform). A long line alone is
 transformed by all ranks (:class:`distspmd.nodes.line_in_parts.LineInParts`). Lines are
-transformed by ``kernels/fourier.hpp``. No package in the index has a library for this that C++ can
-call: wheels of pocketfft, ducc0 and PyFFTW bring neither headers nor a stable interface, and MKL
-stands under another licence and runs on some processors only.
+transformed by ``kernels/fourier.hpp``, many at once and wherever they lie: no dimension is moved.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.arrays.arithmetic import choose, combine, converted
-from distspmd.frontend.from_numpy.arrays.lines import along_axis, cpp, in_parts, is_long
+from distspmd.frontend.from_numpy.arrays.lines import cpp, in_parts, is_long, run_on_lines
 from distspmd.frontend.from_numpy.arrays.shapes import normal_axis
 from distspmd.frontend.from_numpy.arrays.values import Tensor
 from distspmd.frontend.from_numpy.context import Context
@@ -78,6 +76,15 @@ def _prepared(run: Context, value: Any, called: Callable[..., Any]) -> tuple[Ten
     return tensor, kind
 
 
+def _on_lines(
+    run: Context, name: str, tensor: Tensor, d: int, made: tuple[Length, np.dtype[Any]], code: str
+) -> Tensor:
+    """What code makes of the lines along a dimension, wherever they lie."""
+    batch = (*tensor.shape[:d], *tensor.shape[d + 1 :])
+    (found,) = run_on_lines(run.tracer, name, batch, [tensor], [], [made], code, HEADER, along=d)
+    return found
+
+
 def transform(
     run: Context,
     value: object,
@@ -95,11 +102,10 @@ def transform(
         options = [str(inverse).lower(), str(_halves(run, norm, inverse))]
         return in_parts(run.tracer, name, TRANSFORM, {"_in": tensor}, kind, options)
     code = (
-        f"distspmd::fourier::complex_to_complex(_line0, {cpp(tensor.shape[d])}, _result0, "
+        f"distspmd::fourier::complex_to_complex(_lines, _line0, {cpp(tensor.shape[d])}, _result0, "
         f"{cpp(length)}, {str(inverse).lower()}, {_scale(run, norm, inverse, length)});"
     )
-    (found,) = along_axis(run.tracer, name, tensor, d, [(length, kind)], code, header=HEADER)
-    return found
+    return _on_lines(run, name, tensor, d, (length, kind), code)
 
 
 def real_transform(
@@ -119,12 +125,11 @@ def real_transform(
         found = run.call(long_transforms.rfft, [tensor, _halves(run, norm, False)], {})
         return converted(run.tracer, found, kind)
     code = (
-        f"distspmd::fourier::real_to_complex(_line0, {cpp(tensor.shape[d])}, _result0, "
+        f"distspmd::fourier::real_to_complex(_lines, _line0, {cpp(tensor.shape[d])}, _result0, "
         f"{cpp(length)}, {_scale(run, norm, False, length)});"
     )
     many = add(floor_divide(length, 2), 1)
-    (found,) = along_axis(run.tracer, "rfft", tensor, d, [(many, kind)], code, header=HEADER)
-    return found
+    return _on_lines(run, "rfft", tensor, d, (many, kind), code)
 
 
 def real_inverse(
@@ -139,11 +144,10 @@ def real_inverse(
         found = run.call(long_transforms.irfft, [tensor, _halves(run, norm, True)], {})
         return converted(run.tracer, found, kind)
     code = (
-        f"distspmd::fourier::complex_to_real(_line0, {cpp(tensor.shape[d])}, _result0, "
+        f"distspmd::fourier::complex_to_real(_lines, _line0, {cpp(tensor.shape[d])}, _result0, "
         f"{cpp(length)}, {_scale(run, norm, True, length)});"
     )
-    (found,) = along_axis(run.tracer, "irfft", tensor, d, [(length, kind)], code, header=HEADER)
-    return found
+    return _on_lines(run, "irfft", tensor, d, (length, kind), code)
 
 
 def _one_dimension(made: Any) -> Any:

@@ -1,24 +1,23 @@
 // Discrete Fourier transforms of lines, of any length, in the precision of their elements.
 //
-// Lengths whose prime factors are small are transformed by Stockham's algorithm of mixed radices,
-// which needs no reordering; others as a convolution of such a length (Bluestein). A length of real
-// numbers that is even is transformed as half as many complex ones.
+// The library is PocketFFT. As many lines as a vector has lanes are transformed side by side, wherever they lie. A long
+// line is a matrix, row by row: columns are transformed, turned by roots, and rows are transformed
+// (the four-step method), so that a line alone has lanes too.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <complex>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <type_traits>
 #include <vector>
 
+#include "../third_party/pocketfft.hpp"
 #include "complex_numbers.hpp"
 
 namespace distspmd::fourier {
-
-constexpr int64_t LARGEST_FACTOR = 13;
 
 /// `exp(-2 pi i k / n)`, rounded once.
 template <class T>
@@ -43,211 +42,318 @@ inline std::complex<T> root(int64_t k, int64_t n) {
   return {T(x), T(-y)};
 }
 
-/// All that transforms of one length need; its methods are for one thread.
-template <class T>
-class Transform {
-  using Complex = std::complex<T>;
-
- public:
-  explicit Transform(int64_t length) : n(length), roots(std::max<int64_t>(length, 1)) {
-    int64_t left = n;
-    for (int64_t factor : {int64_t(4), int64_t(2), int64_t(3), int64_t(5), int64_t(7), int64_t(11), LARGEST_FACTOR})
-      while (left > 1 && left % factor == 0) factors.push_back(factor), left /= factor;
-    if (left > 1) {
-      prepare_convolution();
-      return;
-    }
-    for (int64_t k = 0; k < n; ++k) roots[k] = root<T>(k, n);
-    work.resize(n);
-  }
-
-  /// Transform `data` in place, by `exp(-2 pi i jk / n)`.
-  void forward(Complex *data) {
-    if (inner)
-      convolve(data);
-    else
-      stockham(data);
-  }
-
- private:
-  void stockham(Complex *data) {
-    Complex *x = data, *y = work.data();
-    int64_t length = n, stride = 1;
-    for (const int64_t p : factors) {
-      switch (p) {
-        case 2: pass<2>(x, y, length, stride); break;
-        case 3: pass<3>(x, y, length, stride); break;
-        case 4: pass<4>(x, y, length, stride); break;
-        case 5: pass<5>(x, y, length, stride); break;
-        case 7: pass<7>(x, y, length, stride); break;
-        case 11: pass<11>(x, y, length, stride); break;
-        default: pass<LARGEST_FACTOR>(x, y, length, stride); break;
-      }
-      length /= p, stride *= p;
-      std::swap(x, y);
-    }
-    if (x != data) std::copy(x, x + n, data);
-  }
-
-  /// One pass: `stride` transforms, side by side, of `length` elements become `p` times as many.
-  template <int64_t p>
-  void pass(const Complex *x, Complex *y, int64_t length, int64_t stride) const {
-    const int64_t m = length / p, step = n / length;
-    Complex own[p];
-    for (int64_t t = 0; t < p; ++t) own[t] = roots[t * (n / p)];
-    for (int64_t q = 0; q < m; ++q) {
-      Complex turn[p];
-      for (int64_t t = 0; t < p; ++t) turn[t] = roots[t * q * step];
-      const Complex *from = x + stride * q;
-      Complex *into = y + stride * p * q;
-      for (int64_t k = 0; k < stride; ++k) {
-        Complex a[p], b[p];
-        for (int64_t j = 0; j < p; ++j) a[j] = from[k + stride * m * j];
-        butterfly<p>(a, b, own);
-        into[k] = b[0];
-        for (int64_t t = 1; t < p; ++t) into[k + stride * t] = times(b[t], turn[t]);
-      }
-    }
-  }
-
-  template <int64_t p>
-  static void butterfly(const Complex *a, Complex *b, const Complex *own) {
-    if constexpr (p == 2) {
-      b[0] = a[0] + a[1], b[1] = a[0] - a[1];
-    } else if constexpr (p == 4) {
-      const Complex s = a[0] + a[2], d = a[0] - a[2], u = a[1] + a[3], v = a[1] - a[3];
-      const Complex w{v.imag(), -v.real()};
-      b[0] = s + u, b[1] = d + w, b[2] = s - u, b[3] = d - w;
-    } else {  // of odd factors, elements j and p - j have conjugate roots
-      constexpr int64_t half = (p - 1) / 2;
-      Complex sums[half], differences[half];
-      b[0] = a[0];
-      for (int64_t j = 1; j <= half; ++j) {
-        sums[j - 1] = a[j] + a[p - j], differences[j - 1] = a[j] - a[p - j];
-        b[0] += sums[j - 1];
-      }
-      for (int64_t t = 1; t <= half; ++t) {
-        Complex even = a[0], odd{0, 0};
-        for (int64_t j = 1; j <= half; ++j) {
-          const Complex w = own[j * t % p];
-          even += w.real() * sums[j - 1];
-          odd += w.imag() * differences[j - 1];
-        }
-        const Complex turned{-odd.imag(), odd.real()};
-        b[t] = even + turned, b[p - t] = even - turned;
-      }
-    }
-  }
-
-  void prepare_convolution() {
-    int64_t length = 2 * n - 1;
-    for (;; ++length) {  // the next that has the factors 2, 3 and 5 alone
-      int64_t left = length;
-      for (int64_t factor : {2, 3, 5})
-        while (left % factor == 0) left /= factor;
-      if (left == 1) break;
-    }
-    factors.clear();
-    inner = std::make_unique<Transform>(length);
-    for (int64_t k = 0; k < n; ++k)  // exp(-pi i k^2 / n); k^2 modulo 2n keeps the angle small
-      roots[k] = root<T>(int64_t((unsigned __int128)k * k % (2 * n)), 2 * n);
-    chirp.assign(length, Complex(0));
-    for (int64_t k = 0; k < n; ++k) chirp[k] = chirp[(length - k) % length] = std::conj(roots[k]);
-    inner->forward(chirp.data());
-    for (Complex &c : chirp) c /= T(length);
-    work.resize(length);
-  }
-
-  void convolve(Complex *data) {
-    std::fill(work.begin(), work.end(), Complex(0));
-    for (int64_t k = 0; k < n; ++k) work[k] = times(data[k], roots[k]);
-    inner->forward(work.data());
-    for (size_t k = 0; k < work.size(); ++k) work[k] = std::conj(times(work[k], chirp[k]));
-    inner->forward(work.data());
-    for (int64_t k = 0; k < n; ++k) data[k] = times(std::conj(work[k]), roots[k]);
-  }
-
-  int64_t n;
-  std::vector<int64_t> factors;
-  std::vector<Complex> roots, chirp, work;
-  std::unique_ptr<Transform> inner;
+/// A dimension of a batch: how many lines, and elements from one to the next where they are read and written.
+struct Along {
+  int64_t count, in, out;
 };
 
-/// The transform of a length; each thread has its own.
+/// Lines that are transformed together, and elements from one element of a line to the next.
+struct Lines {
+  std::vector<Along> batch;
+  int64_t in = 1, out = 1;
+
+  int64_t count() const {
+    int64_t all = 1;
+    for (const Along &along : batch) all *= along.count;
+    return all;
+  }
+  /// Where a line begins that is read, and that is written.
+  std::array<int64_t, 2> begin(int64_t line) const {
+    std::array<int64_t, 2> found{0, 0};
+    for (auto along = batch.rbegin(); along != batch.rend(); ++along) {
+      const int64_t place = line % along->count;
+      found[0] += place * along->in, found[1] += place * along->out, line /= along->count;
+    }
+    return found;
+  }
+};
+
+/// `N` numbers, one of each line.
+template <class T, int N>
+struct Lanes;
 template <class T>
-inline Transform<T> &transform_of(int64_t n) {
-  thread_local std::map<int64_t, Transform<T>> known;
+struct Lanes<T, 1> {
+  using type = T;
+};
+template <>
+struct Lanes<float, 8> {
+  using type = float __attribute__((vector_size(32)));
+};
+template <>
+struct Lanes<float, 16> {
+  using type = float __attribute__((vector_size(64)));
+};
+template <>
+struct Lanes<double, 4> {
+  using type = double __attribute__((vector_size(32)));
+};
+template <>
+struct Lanes<double, 8> {
+  using type = double __attribute__((vector_size(64)));
+};
+
+template <class V, class T>
+inline void put(V &lanes, int lane, T value) {
+  if constexpr (std::is_arithmetic_v<V>)
+    lanes = value;
+  else
+    lanes[lane] = value;
+}
+template <class V>
+inline auto get(const V &lanes, int lane) {
+  if constexpr (std::is_arithmetic_v<V>)
+    return lanes;
+  else
+    return lanes[lane];
+}
+
+/// What the library knows of a length; each thread that calls has its own.
+template <class Plan>
+inline const Plan &plan_of(int64_t n) {
+  thread_local std::map<int64_t, Plan> known;
   return known.try_emplace(n, n).first->second;
 }
 
-/// The first half of the roots of a length; each thread has its own.
+// What each kind of transform reads, does, and writes, for some lines side by side: `at(lane, k)` is
+// element `k` of a line that is read, `to(lane, k)` of one that is written.
+
 template <class T>
-inline const std::vector<std::complex<T>> &roots_of(int64_t n) {
-  thread_local std::map<int64_t, std::vector<std::complex<T>>> known;
-  std::vector<std::complex<T>> &found = known[n];
-  if (found.empty())
-    for (int64_t k = 0; k <= n / 2; ++k) found.push_back(root<T>(k, n));
-  return found;
+struct ComplexToComplex {
+  using Plan = pocketfft::detail::pocketfft_c<T>;
+  template <class V>
+  using Element = pocketfft::detail::cmplx<V>;
+  int64_t have, n;
+  bool inverse;
+  T scale;
+
+  template <int N, class V, class At>
+  void read(Element<V> *line, const At &at) const {
+    const int64_t end = std::min(have, n);
+    for (int64_t k = 0; k < end; ++k) {
+      V real{}, imaginary{};
+      for (int lane = 0; lane < N; ++lane) {
+        const std::complex<T> value(at(lane, k));
+        put(real, lane, value.real()), put(imaginary, lane, value.imag());
+      }
+      line[k].r = real, line[k].i = imaginary;
+    }
+    for (int64_t k = end; k < n; ++k) line[k].r = V{}, line[k].i = V{};
+  }
+  template <class V>
+  void run(const Plan &plan, Element<V> *line) const {
+    plan.exec(line, scale, !inverse);
+  }
+  template <int N, class V, class To>
+  void write(const Element<V> *line, const To &to) const {
+    for (int64_t k = 0; k < n; ++k) {
+      const V real = line[k].r, imaginary = line[k].i;
+      for (int lane = 0; lane < N; ++lane) to(lane, k) = {get(real, lane), get(imaginary, lane)};
+    }
+  }
+};
+
+/// The first `n / 2 + 1` elements; the library has real and imaginary parts in turn, but for the first.
+template <class T>
+struct RealToComplex {
+  using Plan = pocketfft::detail::pocketfft_r<T>;
+  template <class V>
+  using Element = V;
+  int64_t have, n;
+  T scale;
+
+  template <int N, class V, class At>
+  void read(V *line, const At &at) const {
+    const int64_t end = std::min(have, n);
+    for (int64_t k = 0; k < end; ++k) {
+      V value{};
+      for (int lane = 0; lane < N; ++lane) put(value, lane, T(at(lane, k)));
+      line[k] = value;
+    }
+    std::fill(line + end, line + n, V{});
+  }
+  template <class V>
+  void run(const Plan &plan, V *line) const {
+    plan.exec(line, scale, true);
+  }
+  template <int N, class V, class To>
+  void write(const V *line, const To &to) const {
+    for (int lane = 0; lane < N; ++lane) to(lane, 0) = get(line[0], lane);
+    for (int64_t k = 1; 2 * k < n; ++k)
+      for (int lane = 0; lane < N; ++lane) to(lane, k) = {get(line[2 * k - 1], lane), get(line[2 * k], lane)};
+    if (n % 2 == 0)
+      for (int lane = 0; lane < N; ++lane) to(lane, n / 2) = get(line[n - 1], lane);
+  }
+};
+
+template <class T>
+struct ComplexToReal {
+  using Plan = pocketfft::detail::pocketfft_r<T>;
+  template <class V>
+  using Element = V;
+  int64_t have, n;
+  T scale;
+
+  template <int N, class V, class At>
+  void read(V *line, const At &at) const {
+    for (int64_t k = 0; 2 * k <= n; ++k) {
+      V real{}, imaginary{};
+      for (int lane = 0; lane < N && k < have; ++lane) {
+        const std::complex<T> value(at(lane, k));
+        put(real, lane, value.real()), put(imaginary, lane, value.imag());
+      }
+      line[k == 0 ? 0 : 2 * k - 1] = real;
+      if (k > 0 && 2 * k < n) line[2 * k] = imaginary;
+    }
+  }
+  template <class V>
+  void run(const Plan &plan, V *line) const {
+    plan.exec(line, scale, false);
+  }
+  template <int N, class V, class To>
+  void write(const V *line, const To &to) const {
+    for (int64_t k = 0; k < n; ++k)
+      for (int lane = 0; lane < N; ++lane) to(lane, k) = get(line[k], lane);
+  }
+};
+
+/// Transform lines from `first`, `N` side by side.
+template <int N, class T, class Job, class In, class Out>
+inline void side_by_side(const Job &job, const typename Job::Plan &plan, const Lines &lines, int64_t first, const In *in,
+                         Out *out, void *memory) {
+  using V = typename Lanes<T, N>::type;
+  auto *const line = static_cast<typename Job::template Element<V> *>(memory);
+  const In *from[N];
+  Out *into[N];
+  bool beside = true;
+  for (int lane = 0; lane < N; ++lane) {
+    const auto [read, written] = lines.begin(first + lane);
+    from[lane] = in + read, into[lane] = out + written;
+    beside = beside && from[lane] == from[0] + lane && into[lane] == into[0] + lane;
+  }
+  const int64_t step = lines.in, out_step = lines.out;
+  if (beside) {
+    job.template read<N, V>(line, [&](int lane, int64_t k) -> const In & { return from[0][k * step + lane]; });
+    job.run(plan, line);
+    job.template write<N, V>(line, [&](int lane, int64_t k) -> Out & { return into[0][k * out_step + lane]; });
+  } else {
+    job.template read<N, V>(line, [&](int lane, int64_t k) -> const In & { return from[lane][k * step]; });
+    job.run(plan, line);
+    job.template write<N, V>(line, [&](int lane, int64_t k) -> Out & { return into[lane][k * out_step]; });
+  }
 }
 
-template <class In, class T>
-inline void take(const In *in, int64_t have, std::complex<T> *out, int64_t n, bool conjugates) {
-  for (int64_t k = 0; k < std::min(have, n); ++k) {
-    out[k] = std::complex<T>(in[k]);
-    if (conjugates) out[k] = std::conj(out[k]);
+/// Elements of lines from which threads share them.
+constexpr int64_t SHARED = int64_t(1) << 14;
+
+/// Transform as many lines from `first` as are whole groups of `N`; the first line that is left.
+template <int N, class T, class Job, class In, class Out>
+inline int64_t in_groups(const Job &job, const Lines &lines, int64_t first, int64_t end, const In *in, Out *out) {
+  using Element = typename Job::template Element<typename Lanes<T, N>::type>;
+  const typename Job::Plan &plan = plan_of<typename Job::Plan>(job.n);
+  const int64_t groups = (end - first) / N;
+#pragma omp parallel if (groups > 1 && groups * N * job.n >= SHARED)
+  {
+    pocketfft::detail::arr<Element> memory(job.n);
+#pragma omp for
+    for (int64_t k = 0; k < groups; ++k) side_by_side<N, T>(job, plan, lines, first + k * N, in, out, memory.data());
   }
-  std::fill(out + std::min(have, n), out + n, std::complex<T>(0));
+  return first + groups * N;
 }
 
-/// The transform of `have` elements, cut or filled up with zeros to `n`, times `scale`.
-template <class In, class T>
-inline void complex_to_complex(const In *in, int64_t have, std::complex<T> *out, int64_t n, bool inverse, double scale) {
-  take(in, have, out, n, inverse);
-  transform_of<T>(n).forward(out);
-  for (int64_t k = 0; k < n; ++k) out[k] = (inverse ? std::conj(out[k]) : out[k]) * T(scale);
+template <class T, class Job, class In, class Out>
+inline void transform(const Job &job, const Lines &lines, const In *in, Out *out) {
+  constexpr int widest = 64 / sizeof(T);
+  const int64_t end = lines.count();
+  // dense lines are far apart: fewer of them stay in the cache
+  int64_t left = lines.in == 1 && lines.out == 1 ? 0 : in_groups<widest, T>(job, lines, 0, end, in, out);
+  left = in_groups<widest / 2, T>(job, lines, left, end, in, out);
+  in_groups<1, T>(job, lines, left, end, in, out);
 }
 
-/// The first `n / 2 + 1` elements of the transform of real numbers.
-template <class In, class T>
-inline void real_to_complex(const In *in, int64_t have, std::complex<T> *out, int64_t n, double scale) {
-  using Complex = std::complex<T>;
-  thread_local std::vector<Complex> packed;
-  const auto at = [&](int64_t k) { return k < have ? T(in[k]) : T(0); };
-  const int64_t half = n / 2;
-  if (n % 2) {
-    packed.resize(n);
-    take(in, have, packed.data(), n, false);
-    transform_of<T>(n).forward(packed.data());
-    for (int64_t k = 0; k <= half; ++k) out[k] = packed[k] * T(scale);
-    return;
-  }
-  packed.resize(half);
-  for (int64_t k = 0; k < half; ++k) packed[k] = {at(2 * k), at(2 * k + 1)};
-  transform_of<T>(half).forward(packed.data());
-  const std::vector<Complex> &roots = roots_of<T>(n);
-  for (int64_t k = 0; k <= half; ++k) {
-    const Complex a = packed[k % half], b = std::conj(packed[(half - k) % half]);
-    const Complex even = T(0.5) * (a + b), odd = T(0.5) * (a - b);
-    out[k] = (even + times(times(odd, Complex(0, -1)), roots[k])) * T(scale);
-  }
+/// Rows and columns of a line as a matrix, row by row; the rows are no more than the columns.
+inline std::array<int64_t, 2> balanced(int64_t length) {
+  int64_t rows = static_cast<int64_t>(std::sqrt(static_cast<double>(length))) + 1;
+  while (rows > 1 && (length % rows || rows * rows > length)) --rows;
+  return {rows, length / std::max<int64_t>(rows, 1)};
 }
 
-/// The `n` real numbers of whose transform the first elements are given.
-template <class In, class T>
-inline void complex_to_real(const In *in, int64_t have, T *out, int64_t n, double scale) {
-  using Complex = std::complex<T>;
-  thread_local std::vector<Complex> packed;
-  packed.resize(n);
-  const int64_t half = n / 2;
-  const auto at = [&](int64_t k) { return k < have ? Complex(in[k]) : Complex(0); };
-  packed[0] = at(0).real();
-  for (int64_t k = 1; k <= half; ++k) {  // what is conjugated here is conjugated back in the results
-    packed[k] = std::conj(at(k));
-    packed[n - k] = at(k);
+/// Roots of a large order, of two tables.
+template <class T>
+class Roots {
+ public:
+  explicit Roots(int64_t order) : order_(std::max<int64_t>(order, 1)) {
+    while ((int64_t(1) << 2 * bits_) < order_) ++bits_;
+    for (int64_t k = 0; k < int64_t(1) << bits_; ++k) low_.push_back(root<double>(k, order_));
+    for (int64_t k = 0; k << bits_ < order_; ++k) high_.push_back(root<double>(k << bits_, order_));
   }
-  if (n % 2 == 0) packed[half] = at(half).real();
-  transform_of<T>(n).forward(packed.data());
-  for (int64_t k = 0; k < n; ++k) out[k] = packed[k].real() * T(scale);
+  /// `exp(-2 pi i k / order)` for a `k` from 0 to the order.
+  std::complex<T> at(int64_t k) const {
+    const std::complex<double> found = times(low_[k & ((int64_t(1) << bits_) - 1)], high_[k >> bits_]);
+    return {T(found.real()), T(found.imag())};
+  }
+  int64_t order() const { return order_; }
+
+ private:
+  int64_t order_, bits_ = 0;
+  std::vector<std::complex<double>> low_, high_;
+};
+
+/// Elements of a line from which it is a matrix, if that has as many rows as a vector has lanes.
+constexpr int64_t LONG = 1 << 12;
+
+/// One long line in four steps; whether it can be.
+template <class T, class In>
+inline bool in_four_steps(const ComplexToComplex<T> &job, const Lines &one, const In *in, std::complex<T> *out) {
+  const auto [rows, columns] = balanced(job.n);
+  if (job.n < LONG || job.have < job.n || rows < int64_t(64 / sizeof(T))) return false;
+  thread_local std::map<int64_t, Roots<T>> known;
+  const Roots<T> &roots = known.try_emplace(job.n, job.n).first->second;
+  thread_local std::vector<std::complex<T>> kept;  // fresh memory costs as much as a step
+  kept.resize(std::max<std::size_t>(kept.size(), job.n));
+  std::complex<T> *const matrix = kept.data();
+  const ComplexToComplex<T> down{rows, rows, job.inverse, T(1)}, across{columns, columns, job.inverse, job.scale};
+  transform<T>(down, Lines{{{columns, one.in, 1}}, columns * one.in, columns}, in, matrix);
+#pragma omp parallel for if (job.n >= SHARED)
+  for (int64_t row = 1; row < rows; ++row)
+    for (int64_t column = 1; column < columns; ++column) {
+      const std::complex<T> turn = roots.at(row * column);
+      std::complex<T> &each = matrix[row * columns + column];
+      each = times(each, job.inverse ? std::conj(turn) : turn);
+    }
+  transform<T>(across, Lines{{{rows, columns, one.out}}, 1, rows * one.out}, matrix, out);
+  return true;
+}
+
+/// The transforms of lines of `have` elements, cut or filled up with zeros to `n`, times `scale`.
+template <class In, class T>
+inline void complex_to_complex(const Lines &lines, const In *in, int64_t have, std::complex<T> *out, int64_t n,
+                               bool inverse, double scale) {
+  const ComplexToComplex<T> job{have, n, inverse, T(scale)};
+  const int64_t count = n < LONG ? 0 : lines.count();
+  for (int64_t line = 0; line < count; ++line) {
+    const auto [read, written] = lines.begin(line);
+    if (!in_four_steps(job, lines, in + read, out + written)) break;
+    if (line + 1 == count) return;
+  }
+  transform<T>(job, lines, in, out);
+}
+
+/// Transform lines of `n` elements, one behind the other, in place.
+template <class T>
+inline void forward(std::complex<T> *lines, int64_t n, int64_t count) {
+  if (n > 0) complex_to_complex(Lines{{{count, n, n}}}, lines, n, lines, n, false, 1.0);
+}
+
+/// The first `n / 2 + 1` elements of the transforms of real numbers.
+template <class In, class T>
+inline void real_to_complex(const Lines &lines, const In *in, int64_t have, std::complex<T> *out, int64_t n, double scale) {
+  transform<T>(RealToComplex<T>{have, n, T(scale)}, lines, in, out);
+}
+
+/// The `n` real numbers of whose transforms the first elements are given.
+template <class In, class T>
+inline void complex_to_real(const Lines &lines, const In *in, int64_t have, T *out, int64_t n, double scale) {
+  transform<T>(ComplexToReal<T>{have, n, T(scale)}, lines, in, out);
 }
 
 }  // namespace distspmd::fourier

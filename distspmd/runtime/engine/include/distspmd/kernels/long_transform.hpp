@@ -29,41 +29,15 @@ struct Matrix {
 /// The least rows for which a line of a length is such a matrix itself.
 constexpr int64_t FEWEST_ROWS = 16;
 
-inline Matrix balanced(int64_t length) {
-  int64_t rows = static_cast<int64_t>(std::sqrt(static_cast<double>(length))) + 1;
-  while (rows > 1 && (length % rows || rows * rows > length)) --rows;
-  return {rows, length / std::max<int64_t>(rows, 1)};
-}
-
 /// The matrix for a line; larger than the line where it is transformed as a convolution.
 inline Matrix matrix_of(int64_t length) {
-  const Matrix own = balanced(length);
+  const auto [rows, columns] = fourier::balanced(length);
+  const Matrix own{rows, columns};
   if (own.rows >= FEWEST_ROWS) return own;
   int64_t side = 1;
   while (side * side < 2 * length - 1) side *= 2;
   return side / 2 * side >= 2 * length - 1 ? Matrix{side / 2, side} : Matrix{side, side};
 }
-
-/// Roots of a large order, of two tables.
-template <class T>
-class Roots {
- public:
-  explicit Roots(int64_t order) : order_(std::max<int64_t>(order, 1)) {
-    while ((int64_t(1) << 2 * bits_) < order_) ++bits_;
-    for (int64_t k = 0; k < int64_t(1) << bits_; ++k) low_.push_back(fourier::root<double>(k, order_));
-    for (int64_t k = 0; k << bits_ < order_; ++k) high_.push_back(fourier::root<double>(k << bits_, order_));
-  }
-  /// `exp(-2 pi i k / order)` for a `k` from 0 to the order.
-  std::complex<T> at(int64_t k) const {
-    const std::complex<double> found = times(low_[k & ((int64_t(1) << bits_) - 1)], high_[k >> bits_]);
-    return {T(found.real()), T(found.imag())};
-  }
-  int64_t order() const { return order_; }
-
- private:
-  int64_t order_, bits_ = 0;
-  std::vector<std::complex<double>> low_, high_;
-};
 
 /// What transforms of one length need; each thread has its own.
 template <class T>
@@ -81,7 +55,7 @@ struct OfLength {
     std::vector<std::complex<T>> line(matrix.size(), 0);
     for (int64_t k = 0; k < length; ++k)
       line[k] = line[(matrix.size() - k) % matrix.size()] = std::conj(chirp(k)) / T(matrix.size());
-    fourier::Transform<T>(matrix.size()).forward(line.data());
+    fourier::forward(line.data(), matrix.size(), 1);
     filter.clear();
     for (int64_t row = rows.begin; row < rows.end; ++row)
       for (int64_t column = 0; column < matrix.columns; ++column) filter.push_back(line[row + matrix.rows * column]);
@@ -91,7 +65,7 @@ struct OfLength {
 
   int64_t length;
   Matrix matrix;
-  Roots<T> turns, chirps;
+  fourier::Roots<T> turns, chirps;
   std::vector<std::complex<T>> filter;
   Part filtered{0, 0};
   // what a rank has of the matrix in one step and the next, and what leaves and comes between them
@@ -157,9 +131,8 @@ class LongTransform : public LineInParts {
   }
 
   void transform_each(int64_t length) {
-    fourier::Transform<T> &transform = fourier::transform_of<T>(length);
     std::vector<Complex> &lines = all_.matrices[0];
-    for (std::size_t at = 0; at < lines.size(); at += length) transform.forward(lines.data() + at);
+    fourier::forward(lines.data(), length, int64_t(lines.size()) / length);
   }
   void transform_columns() {
     transform_each(all_.matrix.rows);
@@ -329,7 +302,7 @@ inline void transform_parts(int64_t context, int64_t number, Part part, bool inv
     if (inverse) line[k] = std::conj(line[k]);
   }
   if (transform.is_whole())
-    fourier::transform_of<T>(part.size()).forward(line.data());
+    fourier::forward(line.data(), part.size(), 1);
   else
     transform.run(line);
   const double scale = std::pow(double(std::max<int64_t>(transform.length(), 1)), -0.5 * halves);
