@@ -252,6 +252,16 @@ class SummedBothWays:
 
 
 PRODUCT = (scaled_product, {"__return": (2, 1)})
+
+
+class AroundACircle:
+    """What our own reader makes of a program, whose maps carry expressions."""
+
+    @staticmethod
+    def to_sdfg() -> dace.SDFG:
+        return frontend.numpy_program(in_a_circle, np.zeros(12))
+
+
 EXAMPLES: dict[str, tuple[Any, Any]] = {
     "plain-parameters": (gradient, {}),
     "fix-dace": (are_all, {}),
@@ -264,6 +274,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "read-control-values": (until_small, {}),
     "copies-to-maps": (shifted_copy, {}),
     "operations-to-maps": (one_number, {}),
+    "compose-maps": (AroundACircle, {}),
     "unwrap-indices": (in_a_circle, {}),
     "split-reads": (ReadTwice, {}),
     "expand-backward": (gradient, {}),

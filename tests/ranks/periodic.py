@@ -40,6 +40,26 @@ def heat(u):
     return u
 
 
+def shallow_water(h):
+    u, v = np.zeros_like(h), 0.1 * h
+    for _ in range(STEPS):
+        hx = (np.roll(h, -1, 0) - np.roll(h, 1, 0)) / 2
+        u -= 0.1 * hx
+        v -= 0.1 * (np.roll(h, -1, 1) - np.roll(h, 1, 1)) / 2
+        along = (np.roll(u, -1, 0) - np.roll(u, 1, 0)) / 2
+        h -= 0.1 * (along + (np.roll(v, -1, 1) - np.roll(v, 1, 1)) / 2)
+    return u, v
+
+
+def advected(h):
+    u = h * 0.5
+    for _ in range(STEPS):
+        du = u * (np.roll(u, -1, 1) - np.roll(u, (1, 2), axis=(0, 1)))
+        h = h - np.roll(h * u, 1, 0) + np.roll(np.roll(h, -2, 0), -40, 1)
+        u = u + 0.1 * du
+    return h, u
+
+
 def by_remainders(u):
     n = len(u)
     i = np.arange(n)
@@ -140,7 +160,7 @@ LINES = (
     reflected,
     joined,
 )
-GRIDS = (heat, rims_of_rows, padded_at_edges)
+GRIDS = (heat, shallow_water, advected, rims_of_rows, padded_at_edges)
 
 
 def cases() -> dict[Callable[..., Any], Any]:

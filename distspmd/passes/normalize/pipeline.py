@@ -8,6 +8,7 @@ from distspmd.passes.autodiff.backward import expand_backward, plain_parameters
 from distspmd.passes.compilation import Rewrite
 from distspmd.passes.normalize.callbacks import refuse_callbacks
 from distspmd.passes.normalize.check_nodes import check_nodes
+from distspmd.passes.normalize.compose_maps import ComposeMaps
 from distspmd.passes.normalize.control_flow import control_values
 from distspmd.passes.normalize.copies import copies_to_maps
 from distspmd.passes.normalize.dace_fixes import correct
@@ -37,6 +38,7 @@ NORMALIZE = (
     Rewrite("check-nodes", check_nodes),
     Rewrite("copies-to-maps", copies_to_maps),
     Rewrite("operations-to-maps", operations_to_maps),
+    ComposeMaps(),
     Rewrite("unwrap-indices", unwrap_indices),
     Rewrite("split-reads", split_reads),
     Rewrite("expand-backward", expand_backward),

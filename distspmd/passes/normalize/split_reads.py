@@ -7,7 +7,7 @@ two edges, one for each. One of them can then be in place while the other is fet
 from __future__ import annotations
 
 import copy
-from collections.abc import Set
+from collections.abc import Iterable, Sequence, Set
 
 from dace import SDFG, SDFGState
 from dace.sdfg import nodes
@@ -40,9 +40,15 @@ def _separate(state: SDFGState, entry: nodes.MapEntry, edge: Edge, around: Set[s
     groups: dict[tuple[str, ...], list[Edge]] = {}
     for inner in inside:
         groups.setdefault(_chosen(state, inner, around), []).append(inner)
-    for chosen, found in groups.items():
-        if not chosen or len(groups) == 1:
-            continue
+    split = [found for chosen, found in groups.items() if chosen and len(groups) > 1]
+    lead_apart(state, entry, edge, split)
+
+
+def lead_apart(
+    state: SDFGState, entry: nodes.MapEntry, edge: Edge, groups: Iterable[Sequence[Edge]]
+) -> None:
+    """Let groups of the reads behind an edge into a map enter by edges of their own, in place."""
+    for found in groups:
         name = entry.next_connector(edge.data.data)
         entry.add_in_connector(f"IN_{name}")
         entry.add_out_connector(f"OUT_{name}")

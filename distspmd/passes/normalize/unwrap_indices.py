@@ -12,10 +12,10 @@ an exchange of halos.
 from __future__ import annotations
 
 import copy
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import sympy
 from dace import SDFG, Memlet, SDFGState, subsets
 from dace.sdfg import nodes
@@ -23,48 +23,35 @@ from dace.sdfg import nodes
 from distspmd.analysis.accesses import Edge
 from distspmd.analysis.whole_program import unchanged_control_flow
 from distspmd.dace_compat.exact_ranges import exact
-from distspmd.passes.fuse_maps import fuse_with_a_reader
+from distspmd.layouts import relations
+from distspmd.layouts.intervals import Numbers
+from distspmd.passes.normalize.split_reads import lead_apart
 
 _MOST_MAPS = 64
 """Maps that one may become; beyond, the indices stay as they are along some dimensions."""
-_MOST_TOGETHER = 9
-"""The same of one that takes in another: three parts along each of two dimensions."""
+MOST_TOGETHER = 27
+"""The same of one that takes in another: three parts along each of three dimensions."""
 _QUOTIENTS = ("int_floor", "__int_floor")
-_REMAINDERS = ("CMod", "Mod")
+REMAINDERS = ("CMod", "Mod")
 """Of which the first has the sign of the dividend."""
 
 
 @unchanged_control_flow()
 def unwrap_indices(sdfg: SDFG) -> None:
-    """Split such maps at the top level, in place, together with what reads their results alone."""
-    for state in sdfg.states():
+    """Split such maps at the top level, in place."""
+    for state in filter(goes_around, sdfg.states()):
         maps = [node for node in state.nodes() if isinstance(node, nodes.MapEntry)]
-        wrapped = [node for node in maps if state.entry_node(node) is None and _cuts(state, node)]
+        wrapped = [node for node in maps if state.entry_node(node) is None and cuts_of(state, node)]
         for entry in wrapped:
-            if entry in state.nodes():
-                _fuse(sdfg, state, entry)
-        for entry in wrapped:
-            if entry in state.nodes():
-                _unwrap(state, entry, _cuts(state, entry))
+            _unwrap(state, entry, cuts_of(state, entry))
 
 
-def _fuse(sdfg: SDFG, state: SDFGState, entry: nodes.MapEntry) -> None:
-    """Let a map take in a reader of what it writes, if that leaves few maps: so no array is shifted
-    in memory before it is read."""
-    own, leave = _cuts(state, entry), state.exit_node(entry)
-    assert leave is not None
-    readers = []
-    for array in state.successors(leave):
-        for reader in state.successors(array):
-            if isinstance(reader, nodes.MapEntry) and reader.map.range == entry.map.range:
-                theirs = _cuts(state, reader)
-                both = [own.get(d, set()) | theirs.get(d, set()) for d in {*own, *theirs}]
-                if math.prod(len(cuts) + 1 for cuts in both) <= _MOST_TOGETHER:
-                    readers.append(reader)
-    fuse_with_a_reader(sdfg, state, entry, readers)
+def goes_around(state: SDFGState) -> bool:
+    """Whether an index in a state is a quotient or a remainder."""
+    return any(True for edge in state.edges() for _ in _divisions(_ends(edge.data)))
 
 
-def _cuts(state: SDFGState, entry: nodes.MapEntry) -> dict[int, set[int]]:
+def cuts_of(state: SDFGState, entry: nodes.MapEntry) -> dict[int, set[int]]:
     """By parameter, the values at which a quotient in an index of a map becomes another number.
 
     None for a map that is more than tasklets, and for a parameter that needs too many.
@@ -72,15 +59,39 @@ def _cuts(state: SDFGState, entry: nodes.MapEntry) -> dict[int, set[int]]:
     scope = state.scope_subgraph(entry, include_entry=False, include_exit=False)
     if not all(isinstance(n, nodes.Tasklet | nodes.AccessNode) for n in scope.nodes()):
         return {}
-    divisions = set(_divisions(state.scope_subgraph(entry).edges()))
+    ends = [end for edge in state.scope_subgraph(entry).edges() for end in _ends(edge.data)]
+    return cuts_in(entry, ends)
+
+
+def cuts_in(entry: nodes.MapEntry, indices: Sequence[sympy.Expr]) -> dict[int, set[int]]:
+    """By parameter of a map, the values at which a quotient in some indices becomes another."""
+    divisions = set(_divisions(indices))
     found: dict[int, set[int]] = {}
-    for d, name in enumerate(map(str, entry.map.params)) if divisions else ():
-        extent = tuple(map(exact, entry.map.range.ranges[d]))
-        if all(end.is_Integer for end in extent) and extent[2] == 1:
-            first, last, _ = map(int, extent)
-            cuts = {at for each in divisions for at in _cuts_of(each, name, first, last)}
-            if cuts:
-                found[d] = cuts
+    for d, (name, extent) in enumerate(_extents(entry).items()) if divisions else ():
+        cuts = {at for each in divisions for at in _cuts_of(each, name, *extent)}
+        if cuts:
+            found[d] = cuts
+    return found
+
+
+def all_are_cut(entry: nodes.MapEntry, indices: Sequence[sympy.Expr]) -> bool:
+    """Whether no quotient or remainder is left in indices of a map when it is cut."""
+    extents = _extents(entry)
+    for over, under in _divisions(indices):
+        names = [s.name for s in over.free_symbols]
+        line = _line(over, names[0]) if len(names) == 1 and names[0] in extents else None
+        if line is None or abs(line[0]) * (extents[names[0]][1] - extents[names[0]][0]) >= under:
+            return False
+    return True
+
+
+def _extents(entry: nodes.MapEntry) -> dict[str, tuple[int, int]]:
+    """First and last value of the parameters of a map that take each value between."""
+    found: dict[str, tuple[int, int]] = {}
+    for name, ends in zip(map(str, entry.map.params), entry.map.range.ranges, strict=True):
+        first, last, step = map(exact, ends)
+        if first.is_Integer and last.is_Integer and step == 1:
+            found[name] = int(first), int(last)
     return found
 
 
@@ -113,15 +124,60 @@ def _unwrap(state: SDFGState, entry: nodes.MapEntry, cuts: Mapping[int, set[int]
             for twin, extent in zip(twins, zip(begins, ends, strict=True), strict=True):
                 _narrow(state, twin, d, extent)
             parts += twins[1:]
+    for part in parts if len(parts) > 1 else ():
+        _keep_ends_apart(state, part)
 
 
-def _divisions(edges: Sequence[Edge]) -> Iterator[tuple[sympy.Expr, int]]:
-    """Dividends and divisors of the quotients and remainders in what edges touch."""
-    for edge in edges:
-        for expression in _ends(edge.data):
-            for part in sympy.preorder_traversal(expression):
-                if _is_division(part):
-                    yield part.args[0], int(part.args[1])
+def _keep_ends_apart(state: SDFGState, entry: nodes.MapEntry) -> None:
+    """Let what lies far from the other reads of an array enter a map by an edge of its own.
+
+    The first row of a periodic array needs the last one, and nothing of what is between.
+    """
+    for edge in list(state.in_edges(entry)):
+        if not edge.dst_conn or not edge.dst_conn.startswith("IN_"):
+            continue
+        groups: list[tuple[Numbers, list[Edge]]] = []
+        for inner in state.out_edges_by_connector(entry, "OUT_" + edge.dst_conn[3:]):
+            box = _box(inner.data, _extents(entry))
+            if box is None:
+                groups = []
+                break
+            for n, (near, found) in enumerate(groups):
+                both = relations.hull(near, box)
+                apart = relations.volumes(near).sum() + relations.volumes(box).sum()
+                if relations.volumes(both).sum() <= 2 * apart:
+                    groups[n] = both, [*found, inner]
+                    break
+            else:
+                groups.append((box, [inner]))
+        lead_apart(state, entry, edge, [found for _, found in groups[1:]])
+
+
+def _box(memlet: Memlet, extents: Mapping[str, tuple[int, int]]) -> Numbers | None:
+    """What a memlet reads in all iterations, of indices that are sums of parameters."""
+    found = []
+    for ends in memlet.subset.ranges:
+        line = sympy.expand(sympy.sympify(ends[0]))
+        low = high = line.as_coefficients_dict()[1]
+        for symbol in line.free_symbols:
+            factor, (first, last) = line.coeff(symbol, 1), extents.get(symbol.name, (0, None))
+            if last is None or not factor.is_Integer:
+                return None
+            low += factor * (first if factor > 0 else last)
+            high += factor * (last if factor > 0 else first)
+        low, high = sympy.expand(low), sympy.expand(high + ends[1] - ends[0])
+        if not low.is_Integer or not high.is_Integer:
+            return None
+        found.append((int(low), int(high) + 1))
+    return np.array([found], np.int64)
+
+
+def _divisions(indices: Iterable[sympy.Expr]) -> Iterator[tuple[sympy.Expr, int]]:
+    """Dividends and divisors of the quotients and remainders in indices."""
+    for index in indices:
+        for part in sympy.preorder_traversal(index):
+            if _is_division(part):
+                yield part.args[0], int(part.args[1])
 
 
 def _ends(memlet: Memlet) -> Iterator[sympy.Expr]:
@@ -132,7 +188,7 @@ def _ends(memlet: Memlet) -> Iterator[sympy.Expr]:
 
 
 def _is_division(part: sympy.Basic) -> bool:
-    if part.func.__name__ not in (*_QUOTIENTS, *_REMAINDERS):
+    if part.func.__name__ not in (*_QUOTIENTS, *REMAINDERS):
         return False
     return len(part.args) == 2 and bool(part.args[1].is_Integer and part.args[1] > 0)
 
@@ -192,6 +248,6 @@ def _resolved(expression: sympy.Expr, name: str, part: tuple[int, int]) -> sympy
         low, high = ((line[0] * at + line[1]) // under for at in part)
         name_of = division.func.__name__
         if low == high and (low >= 0 or name_of == "Mod"):
-            is_remainder = name_of in _REMAINDERS
+            is_remainder = name_of in REMAINDERS
             found[division] = over - low * under if is_remainder else sympy.Integer(low)
     return sympy.expand(expression.xreplace(found)) if found else expression

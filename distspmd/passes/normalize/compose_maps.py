@@ -1,0 +1,575 @@
+"""Maps take in what they read of maps that shift an array, so that nothing is shifted in memory.
+
+before -> after:  ``t[i] = x[(i + 1) % n]``, ``s[i] = t[i] - x[i]``, ``y[i] = y[i] + c * s[i]``  ->
+``y[i] = y[i] + c * (x[(i + 1) % n] - x[i])``.
+
+A temporary goes if one map computes all of it, element by element, and each of its readers can
+compute what it reads: nothing that the map reads may have been changed in between, not even by the
+reader, but for the element that an iteration reads itself. Readers may stand in later states of a
+straight line. They read at their own indices, whatever the map computes, so that ranks need what
+they needed; what is a copy alone they may read anywhere. So only maps that go around an end are
+taken in, and what takes them in by itself becomes such a map: all others are the schedule's to
+name, and are fused behind it. The cuts of all indices together bound how far this goes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+from dace import SDFG, Memlet, SDFGState, data, subsets
+from dace.sdfg import nodes
+
+from distspmd.analysis.control_values import is_control_value
+from distspmd.analysis.whole_program import unchanged_control_flow
+from distspmd.dace_compat.exact_ranges import exact
+from distspmd.expressions.ir import (
+    Argument,
+    Expression,
+    IndexValue,
+    count_additions,
+    depth_of,
+    parts,
+    replace_leaves,
+)
+from distspmd.expressions.text import Assignments
+from distspmd.nodes.computation import Computation
+from distspmd.nodes.map_scopes import enter_map
+from distspmd.passes.compilation import Compilation
+from distspmd.passes.fuse_maps import fuse_with_a_reader
+from distspmd.passes.normalize.unwrap_indices import (
+    MOST_TOGETHER,
+    REMAINDERS,
+    all_are_cut,
+    cuts_in,
+    cuts_of,
+    goes_around,
+)
+from distspmd.plans.heuristics import HEURISTICS
+from distspmd.schedule import is_pattern
+
+_MOST_LOADS = 48
+"""Elements that one iteration reads: more do not stay in registers."""
+
+Index = tuple[sympy.Expr, ...]
+
+
+@dataclass(frozen=True)
+class ComposeMaps:
+    """The pass; what the schedule names stays."""
+
+    name: str = "compose-maps"
+
+    def apply(self, compilation: Compilation) -> None:
+        """Rewrite the SDFG in place."""
+        schedule = compilation.schedule
+        named = list(schedule) if isinstance(schedule, Mapping) else []
+        if compilation.fuse:
+            compose_maps(compilation.sdfg, [key for key in named if not is_pattern(key)])
+
+    def rewrite(self, sdfg: SDFG) -> None:
+        """Rewrite an SDFG of which no schedule names anything, in place."""
+        compose_maps(sdfg)
+
+
+@unchanged_control_flow()
+def compose_maps(sdfg: SDFG, named: Collection[Any] = ()) -> None:
+    """Let maps take in the shifted arrays that they read, in place.
+
+    Args:
+        sdfg: whose work is in maps and library nodes.
+        named: names, labels, maps and nodes that a schedule names, and that therefore stay.
+    """
+    names = {str(key).rpartition(".")[0] or str(key) for key in named} | set(map(str, named))
+    places = {id(key) for key in named}
+
+    if not any(map(goes_around, sdfg.states())):
+        return
+    changed = True
+    while changed:
+        uses, changed = _uses(sdfg), False
+        for state, entry in _maps_without(sdfg, names, places):
+            giver = elementwise(state, entry)
+            if giver is not None and giver.is_wrapped and _take_in(giver, uses):
+                changed, uses = True, _uses(sdfg)
+    for state, entry in _maps_without(sdfg, names, places):
+        _fuse(state, entry)
+
+
+def _maps_without(
+    sdfg: SDFG, names: Collection[str], places: Collection[int]
+) -> Iterator[tuple[SDFGState, nodes.MapEntry]]:
+    """The maps at the top level that a schedule does not name, as long as they are there."""
+    for state in list(sdfg.states()):
+        for entry in state.nodes():
+            if not isinstance(entry, nodes.MapEntry) or entry not in state.nodes():
+                continue
+            own = {entry.map.label, *(e.dst.data for e in _leaving(state, entry) if e.data.data)}
+            is_named = id(entry) in places or id(entry.map) in places or own & set(names)
+            if state.entry_node(entry) is None and not is_named:
+                yield state, entry
+
+
+def _leaving(state: SDFGState, entry: nodes.MapEntry) -> list[Any]:
+    leave = state.exit_node(entry)
+    return [] if leave is None else list(state.out_edges(leave))
+
+
+def _fuse(state: SDFGState, entry: nodes.MapEntry) -> None:
+    """Let a map of other nodes be fused with one of its readers, as it is: DaCe's parser makes
+    such maps."""
+    own, readers = cuts_of(state, entry), list[nodes.MapEntry]()
+    for array in [edge.dst for edge in _leaving(state, entry)] if own else ():
+        for reader in state.successors(array):
+            if isinstance(reader, nodes.MapEntry) and reader.map.range == entry.map.range:
+                theirs = cuts_of(state, reader)
+                both = [own.get(d, set()) | theirs.get(d, set()) for d in {*own, *theirs}]
+                if math.prod(len(cuts) + 1 for cuts in both) <= MOST_TOGETHER:
+                    readers.append(reader)
+    if readers:
+        fuse_with_a_reader(state.sdfg, state, entry, readers)
+
+
+# -- maps of one computation -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Elementwise:
+    """A map whose iterations compute one expression of elements, and write one element each.
+
+    Attributes:
+        state: has it.
+        entry: begins it.
+        tasklet: what it computes.
+        name: the connector of the result.
+        value: the expression; its arguments are the names of what is read.
+        reads: the element that each of them is.
+        written: what the map writes.
+        place: which element.
+    """
+
+    state: SDFGState
+    entry: nodes.MapEntry
+    tasklet: Computation
+    name: str
+    value: Expression
+    reads: Mapping[str, tuple[nodes.AccessNode, Index]]
+    written: nodes.AccessNode
+    place: Index
+
+    @property
+    def ranges(self) -> dict[str, tuple[sympy.Expr, ...]]:
+        """First, last and step of each parameter."""
+        extents = (tuple(map(exact, r)) for r in self.entry.map.range.ranges)
+        return dict(zip(map(str, self.entry.map.params), extents, strict=True))
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it computes nothing."""
+        return isinstance(self.value, Argument)
+
+    @property
+    def is_wrapped(self) -> bool:
+        """Whether an index goes around an end, and the map can be cut where it does."""
+        return bool(cuts_in(self.entry, [end for _, index in self.reads.values() for end in index]))
+
+
+def elementwise(state: SDFGState, entry: nodes.MapEntry) -> Elementwise | None:
+    """A map at the top level as such, if it is one."""
+    leave = state.exit_node(entry)
+    tasklet = next((e.dst for e in state.out_edges(entry)), None)
+    inside = state.scope_subgraph(entry, include_entry=False, include_exit=False).nodes()
+    alone = state.entry_node(entry) is None and inside == [tasklet]
+    if not alone or leave is None or not isinstance(tasklet, Computation):
+        return None
+    outer, inner = state.out_edges(leave), state.out_edges(tasklet)
+    found = tasklet.assignments()
+    if found is None or len(found) != 1 or len(outer) != 1 or len(inner) != 1 or tasklet.before:
+        return None
+    reads = _reads(state, entry, tasklet)
+    place = _element(inner[0].data)
+    written = outer[0].dst
+    if reads is None or place is None or inner[0].data.wcr or outer[0].data.wcr:
+        return None
+    if not isinstance(written, nodes.AccessNode) or is_control_value(entry):
+        return None
+    ((name, value),) = found
+    return Elementwise(state, entry, tasklet, name, value, reads, written, place)
+
+
+def _reads(
+    state: SDFGState, entry: nodes.MapEntry, tasklet: Computation
+) -> dict[str, tuple[nodes.AccessNode, Index]] | None:
+    """The element behind each input of a tasklet; None where one is anything else."""
+    outer = {e.dst_conn: e.src for e in state.in_edges(entry)}
+    found: dict[str, tuple[nodes.AccessNode, Index]] = {}
+    for edge in state.in_edges(tasklet):
+        if edge.data.is_empty():
+            continue
+        index, source = _element(edge.data), outer.get(f"IN_{str(edge.src_conn)[4:]}")
+        if index is None or not isinstance(source, nodes.AccessNode) or edge.data.dynamic:
+            return None
+        if edge.data.data != source.data or isinstance(state.sdfg.arrays[source.data], data.View):
+            return None
+        found[edge.dst_conn] = source, index
+    plain = all(name and name.startswith("IN_") for name in outer)
+    return found if plain else None
+
+
+def _element(memlet: Memlet) -> Index | None:
+    """The index of the one element that a memlet is."""
+    if not isinstance(memlet.subset, subsets.Range) or memlet.other_subset is not None:
+        return None
+    if any(sympy.expand(first - last) != 0 for first, last, _ in memlet.subset.ranges):
+        return None
+    return tuple(sympy.sympify(exact(first)) for first, _, _ in memlet.subset.ranges)
+
+
+# -- what may be done ------------------------------------------------------------------------------
+
+_Uses = Mapping[str, Sequence[tuple[SDFGState, nodes.AccessNode]]]
+
+
+def _uses(sdfg: SDFG) -> _Uses:
+    found: dict[str, list[tuple[SDFGState, nodes.AccessNode]]] = {}
+    for state in sdfg.states():
+        for node in state.data_nodes():
+            found.setdefault(node.data, []).append((state, node))
+    return found
+
+
+def _take_in(giver: Elementwise, uses: _Uses) -> bool:
+    """Let all readers of what a map writes take it in, if all can; whether it was done."""
+    sdfg, name = giver.state.sdfg, giver.written.data
+    container = sdfg.arrays[name]
+    if not container.transient or not isinstance(container, data.Array) or not _makes_all(giver):
+        return False
+    readers = _readers(giver, uses)
+    if not readers or name in _named_by_control_flow(sdfg):
+        return False
+    later = _states_behind(giver.state)
+    repeated = sum(_times_read(reader, name) for reader in readers) - 1
+    if repeated * count_additions(giver.value) > HEURISTICS.cheap_work_in_registers:
+        return False
+    composed = [_composed(giver, reader, later) for reader in readers]
+    if any(each is None for each in composed):
+        return False
+    for reader, each in zip(readers, composed, strict=True):
+        assert each is not None
+        _rewrite(giver, reader, each)
+    _remove(giver)
+    return True
+
+
+def _makes_all(giver: Elementwise) -> bool:
+    """Whether a map writes each element of its result once, at a parameter plus a number."""
+    ranges, shape = giver.ranges, giver.state.sdfg.arrays[giver.written.data].shape
+    left = set(ranges)
+    for at, extent in zip(giver.place, shape, strict=True):
+        own = [s.name for s in at.free_symbols if s.name in left]
+        if not own:
+            if at != 0 or extent != 1:
+                return False
+            continue
+        left.discard(own[0])
+        first, last, step = ranges[own[0]]
+        shift = sympy.expand(at - _symbol(at, own[0]))
+        if len(own) > 1 or shift.free_symbols or step != 1:
+            return False
+        if sympy.expand(first + shift) != 0 or sympy.expand(last + shift + 1 - extent) != 0:
+            return False
+    return not left
+
+
+def _symbol(expression: sympy.Expr, name: str) -> sympy.Symbol:
+    return next(s for s in expression.free_symbols if s.name == name)
+
+
+def _readers(giver: Elementwise, uses: _Uses) -> list[Elementwise]:
+    """All that reads a result; none if something else does so than maps of one computation."""
+    found: list[Elementwise] = []
+    for state, node in uses[giver.written.data]:
+        if state.in_degree(node) and node is not giver.written:
+            return []
+        for edge in state.out_edges(node):
+            is_map = isinstance(edge.dst, nodes.MapEntry) and not edge.data.is_empty()
+            reader = elementwise(state, edge.dst) if is_map else None
+            if reader is None or reader.entry is giver.entry:
+                return []
+            found.append(reader)
+    empty = [e for e in giver.state.in_edges(giver.entry) if e.data.is_empty()]
+    return [] if empty or giver.state.in_degree(giver.written) != 1 else found
+
+
+def _times_read(reader: Elementwise, name: str) -> int:
+    return len({index for node, index in reader.reads.values() if node.data == name})
+
+
+def _named_by_control_flow(sdfg: SDFG) -> set[str]:
+    """Containers that edges between states and conditions of regions read."""
+    found: set[str] = set()
+    for region in sdfg.all_control_flow_regions():
+        for edge in region.edges():
+            found |= {str(s) for s in edge.data.free_symbols}
+        found |= {str(s) for s in region.used_symbols(all_symbols=True)} & set(sdfg.arrays)
+    return found
+
+
+def _states_behind(state: SDFGState) -> list[SDFGState]:
+    """The states that follow one whatever happens, once each time that it runs, in order."""
+    graph, found = state.parent_graph, list[SDFGState]()
+    while True:
+        edges = graph.out_edges(state)
+        if len(edges) != 1 or not edges[0].data.is_unconditional():
+            return found
+        state = edges[0].dst
+        if not isinstance(state, SDFGState) or len(graph.in_edges(state)) != 1:
+            return found
+        found.append(state)
+
+
+# -- composition -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Composed:
+    """What a reader becomes: its expression, and the elements behind the inputs that it gets."""
+
+    value: Expression
+    reads: Mapping[str, tuple[nodes.AccessNode, Index]]
+
+
+def _composed(
+    giver: Elementwise, reader: Elementwise, later: Sequence[SDFGState]
+) -> _Composed | None:
+    """A reader that computes what it read; None where it must not, or would become too much."""
+    if reader.state is not giver.state and reader.state not in later:
+        return None
+    name = giver.written.data
+    reads = {conn: read for conn, read in reader.reads.items() if read[0].data != name}
+    known = {(node.data, str(index)): conn for conn, (node, index) in reads.items()}
+    by: dict[str, Expression] = {}
+    for conn, (node, index) in reader.reads.items():
+        if node.data != name:
+            continue
+        if not giver.is_copy and str(index) != str(reader.place):
+            return None
+        at = _parameters_at(giver, index)
+        taken: dict[str, str] = {}
+        for own, (source, inner) in giver.reads.items():
+            place = tuple(_put_in(each, at, reader) for each in inner)
+            key = source.data, str(place)
+            if key not in known:
+                known[key] = _free(reader, known.values(), reads)
+                reads[known[key]] = source, place
+            taken[own] = known[key]
+        value = _renamed(giver.value, taken, at)
+        if value is None:
+            return None
+        by[conn] = value
+    value = replace_leaves(
+        reader.value, lambda leaf: by.get(leaf.name, leaf) if isinstance(leaf, Argument) else leaf
+    )
+    made = _Composed(value, reads)
+    fits = _is_small(made, reader) and _is_unchanged(giver, reader, made, later)
+    return made if fits else None
+
+
+def _parameters_at(giver: Elementwise, index: Index) -> dict[str, sympy.Expr]:
+    """The values of a map's parameters in the iteration that writes an element."""
+    found: dict[str, sympy.Expr] = {}
+    for at, given in zip(giver.place, index, strict=True):
+        for symbol in at.free_symbols:
+            if symbol.name in giver.ranges:
+                found[symbol.name] = given - (at - symbol)
+    return found
+
+
+def _put_in(inner: sympy.Expr, at: Mapping[str, sympy.Expr], reader: Elementwise) -> sympy.Expr:
+    """An index of a map in the terms of its reader, whose remainders of remainders are one."""
+    by = {s: at[s.name] for s in inner.free_symbols if s.name in at}
+    return _flat(sympy.sympify(inner).xreplace(by), reader)
+
+
+def _flat(index: sympy.Expr, reader: Elementwise) -> sympy.Expr:
+    """``((a + b) % n + c) % n`` as ``(a + b + c) % n``, where none of these is negative."""
+    for outer in _remainders(index):
+        for inner in _remainders(outer.args[0]):
+            alike = inner.func == outer.func and inner.args[1] == outer.args[1]
+            if not alike or sympy.expand(outer.args[0].coeff(inner, 1) - 1) != 0:
+                continue
+            rest = sympy.expand(outer.args[0] - inner)
+            if rest.is_Integer and rest >= 0 and _is_not_negative(inner.args[0], reader):
+                whole = outer.func(sympy.expand(inner.args[0] + rest), outer.args[1])
+                return _flat(index.xreplace({outer: whole}), reader)
+    return index
+
+
+def _remainders(expression: sympy.Expr) -> list[sympy.Expr]:
+    every: list[sympy.Expr] = list(sympy.preorder_traversal(expression))
+    return [e for e in every if e.func.__name__ in REMAINDERS and len(e.args) == 2]
+
+
+def _is_not_negative(expression: sympy.Expr, reader: Elementwise) -> bool:
+    """Whether a sum of parameters and a number is so in each iteration."""
+    total = sympy.expand(expression)
+    for symbol in expression.free_symbols:
+        extent = reader.ranges.get(symbol.name)
+        if extent is None or not all(end.is_Integer for end in extent) or extent[2] < 0:
+            return False
+        factor = total.coeff(symbol, 1)
+        total = sympy.expand(total - factor * symbol + factor * extent[0 if factor > 0 else 1])
+    return bool(total.is_Integer and total >= 0)
+
+
+def _free(reader: Elementwise, *taken: Collection[str]) -> str:
+    """A name of an input that the reader has not."""
+    used = {*reader.tasklet.in_connectors, *reader.tasklet.out_connectors}.union(*taken)
+    number = len(used)
+    while f"_in{number}" in used:
+        number += 1
+    return f"_in{number}"
+
+
+def _renamed(
+    value: Expression, taken: Mapping[str, str], at: Mapping[str, sympy.Expr]
+) -> Expression | None:
+    """An expression over the reader's inputs and parameters; None where an index is no sum."""
+    lines = {name: _line(index) for name, index in at.items()}
+    used = {str(v) for p in parts(value) if isinstance(p, IndexValue) for v, _ in p.terms}
+    if any(lines.get(name, ()) is None for name in used):
+        return None
+
+    def replace(leaf: Expression) -> Expression:
+        if isinstance(leaf, Argument):
+            return Argument(taken[leaf.name], leaf.dtype) if leaf.name in taken else leaf
+        if isinstance(leaf, IndexValue):
+            return _index_value(leaf, lines)
+        return leaf
+
+    return replace_leaves(value, replace)
+
+
+def _line(index: sympy.Expr) -> tuple[dict[str, int], int] | None:
+    """Factors of symbols, and a constant, of an index that is such a sum."""
+    terms: dict[str, int] = {}
+    rest = sympy.expand(index)
+    for symbol in index.free_symbols:
+        factor = rest.coeff(symbol, 1)
+        if not factor.is_Integer:
+            return None
+        terms[symbol.name] = int(factor)
+        rest = sympy.expand(rest - factor * symbol)
+    return (terms, int(rest)) if rest.is_Integer else None
+
+
+def _index_value(leaf: IndexValue, lines: Mapping[str, Any]) -> IndexValue:
+    terms: dict[str, int] = {}
+    constant = leaf.constant
+    for variable, factor in leaf.terms:
+        own, more = lines.get(str(variable), ({str(variable): 1}, 0))
+        constant += factor * more
+        for name, times in own.items():
+            terms[name] = terms.get(name, 0) + factor * times
+    return IndexValue(tuple((n, f) for n, f in terms.items() if f), constant, leaf.dtype)
+
+
+def _is_small(made: _Composed, reader: Elementwise) -> bool:
+    """Whether a reader stays one kernel, and falls into few maps where its indices are cut."""
+    work, depth = count_additions(made.value), depth_of(made.value)
+    if work > HEURISTICS.kernel_work or depth > HEURISTICS.kernel_depth:
+        return False
+    if len(made.reads) > _MOST_LOADS:
+        return False
+    ends = [end for _, index in made.reads.values() for end in index]
+    if not all_are_cut(reader.entry, ends):
+        return False
+    cuts = cuts_in(reader.entry, ends)
+    return math.prod(len(own) + 1 for own in cuts.values()) <= MOST_TOGETHER
+
+
+def _is_unchanged(
+    giver: Elementwise, reader: Elementwise, made: _Composed, later: Sequence[SDFGState]
+) -> bool:
+    """Whether all that a giver reads is the same where its reader reads it."""
+    between = [giver.state, *later[: later.index(reader.state) + 1 if reader.state in later else 0]]
+    sources = {node.data: node for node, _ in giver.reads.values()}
+    graph = giver.state.parent_graph
+    set_between = {n for s in between[1:] for e in graph.in_edges(s) for n in e.data.assignments}
+    if set_between & {
+        str(s) for _, i in giver.reads.values() for end in i for s in end.free_symbols
+    }:
+        return False
+    if set_between & {
+        str(s) for p in parts(giver.value) if isinstance(p, IndexValue) for s, _ in p.terms
+    }:
+        return False
+    for state in between:
+        for node in state.data_nodes():
+            own = sources.get(node.data)
+            if own is None or not state.in_degree(node) or node is own:
+                continue
+            if node is not reader.written:
+                return False
+    return all(
+        str(index) == str(reader.place)
+        for node, index in made.reads.values()
+        if node.data == reader.written.data
+    )
+
+
+# -- rewriting -------------------------------------------------------------------------------------
+
+
+def _rewrite(giver: Elementwise, reader: Elementwise, made: _Composed) -> None:
+    """Give a reader its expression and its edges."""
+    state, entry, tasklet = reader.state, reader.entry, reader.tasklet
+    for conn, (node, _) in reader.reads.items():
+        if conn not in made.reads:
+            _disconnect(state, entry, tasklet, conn)
+            if not state.degree(node):
+                state.remove_node(node)
+    for conn, (node, index) in made.reads.items():
+        if conn not in reader.reads:
+            tasklet.add_in_connector(conn)
+            memlet = Memlet(data=node.data, subset=subsets.Range([(i, i, 1) for i in index]))
+            enter_map(state, state.sdfg, entry, _node_in(reader, node), tasklet, conn, memlet)
+    assignments: Assignments = ((reader.name, made.value),)
+    tasklet.assign(assignments)
+
+
+def _disconnect(state: SDFGState, entry: nodes.MapEntry, tasklet: Computation, conn: str) -> None:
+    """Take an input from a tasklet, and what leads to it and to nothing else."""
+    (edge,) = state.in_edges_by_connector(tasklet, conn)
+    state.remove_edge(edge)
+    tasklet.remove_in_connector(conn)
+    if not list(state.out_edges_by_connector(entry, edge.src_conn)):
+        entering = f"IN_{edge.src_conn[4:]}"
+        for outer in list(state.in_edges_by_connector(entry, entering)):
+            state.remove_edge(outer)
+        entry.remove_in_connector(entering)
+        entry.remove_out_connector(edge.src_conn)
+
+
+def _node_in(reader: Elementwise, node: nodes.AccessNode) -> nodes.AccessNode:
+    """The node of a container that a reader reads: the giver's, or one of the reader's state."""
+    state = reader.state
+    if node in state.nodes():
+        return node
+    for other in state.data_nodes():
+        if other.data == node.data and not state.in_degree(other):
+            return other
+    return state.add_read(node.data)
+
+
+def _remove(giver: Elementwise) -> None:
+    """Remove a map whose result nobody reads, and the result."""
+    state, sdfg, name = giver.state, giver.state.sdfg, giver.written.data
+    inside = state.scope_subgraph(giver.entry).nodes()
+    read = [e.src for e in state.in_edges(giver.entry)]
+    state.remove_nodes_from([*inside, giver.written])
+    state.remove_nodes_from([n for n in dict.fromkeys(read) if not state.degree(n)])
+    sdfg.remove_data(name, validate=False)
