@@ -27,6 +27,7 @@ from distspmd.codegen.node_windows import give_windows
 from distspmd.codegen.openmp import keep_apart, keep_on_stack, share_maps
 from distspmd.codegen.pipelines import write_pipelines
 from distspmd.codegen.reduction_symbols import collect_lambdas
+from distspmd.codegen.sibling_maps import join_siblings
 from distspmd.codegen.user_reductions import add_functions
 from distspmd.dace_compat.carried import without_record
 from distspmd.dace_compat.described import described
@@ -154,6 +155,7 @@ def build_program(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = 
     if blas is not None:
         check_lapack(program, blas)
     flags = EXACT if lowering.deterministic else ARITHMETIC[arithmetic]
+    join_siblings(program)
     share_maps(program)
     keep_on_stack(program)
     with quick_graphs():
