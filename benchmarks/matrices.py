@@ -33,6 +33,7 @@ def programs() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
         "inv": (lambda a: np.linalg.inv(a).sum(), (a,)),
         "qr": (lambda a: np.linalg.qr(a)[0].sum(), (tall,)),
         "svd": (lambda a: np.linalg.svd(a, full_matrices=False)[0].sum(), (tall,)),
+        "qr_square": (lambda a: np.linalg.qr(a)[0].sum(), (a,)),
         "lstsq": (lambda a, b: np.linalg.lstsq(a, b, rcond=None)[0].sum(), (tall, tall[:, 0] + 1)),
     }
 

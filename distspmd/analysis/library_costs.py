@@ -132,6 +132,8 @@ FUNCTIONS: Mapping[str, MatrixCost] = {
     "solve_definite": MatrixCost(Kind.CHOLESKY, each=_per_column(_COLUMN)),
     "qr": MatrixCost(Kind.QR, lambda m, n: 2 * _reflected(m, n)),
     "triangle_of_qr": MatrixCost(Kind.QR, _reflected),
+    "qr_by_columns": MatrixCost(Kind.QR, lambda m, n: 2 * _reflected(m, n)),
+    "triangle_by_columns": MatrixCost(Kind.QR, _reflected),
     "eigenvectors": MatrixCost(Kind.EIGEN, _cubic(9.0)),
     "eigenvalues": MatrixCost(Kind.EIGEN, _cubic(3.4)),
     "general_eigenvectors": MatrixCost(Kind.GENERAL_EIGEN, _cubic(25.0)),

@@ -306,7 +306,7 @@ def matrix_call(space: IterationSpace) -> MatrixCall:
     node: Any = space.node
     arrays, (has, are_given) = space.expansion.arrays, has_sides(node.function)
     matrix = arrays[window_name("_in0")]
-    sides: Any = matrix.shape[1] if has else 0
+    sides: Any = sympy.Min(*matrix.shape) if has else 0
     if are_given:
         sides = (*arrays[window_name("_in1")].shape, 1)[1]
     m, n, c = (_length(sympy.sympify(extent)) for extent in (*matrix.shape, sides))

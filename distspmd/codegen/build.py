@@ -56,6 +56,7 @@ _HEADERS_OF_PROGRAMS = (
     "irregular/index_set.hpp",
     "kernels/complex_numbers.hpp",
     "kernels/dealt_matrix.hpp",
+    "kernels/dealt_reflections.hpp",
     "kernels/extrema.hpp",
     "kernels/fourier.hpp",
     "kernels/lines.hpp",

@@ -75,6 +75,8 @@ FUNCTIONS: dict[str, Function] = {
     "cholesky": Function(("potrf",)),
     "qr": Function(("geqrf", "orgqr|ungqr")),
     "triangle_of_qr": Function(("geqrf",)),
+    "qr_by_columns": Function(("geqrf", "orgqr|ungqr", "larft", "larfb")),
+    "triangle_by_columns": Function(("geqrf", "larft", "larfb")),
     "eigenvectors": Function(("syevd|heevd",)),
     "eigenvalues": Function(("syevd|heevd",)),
     "general_eigenvectors": Function(("geev",), types="cz"),

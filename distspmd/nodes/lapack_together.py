@@ -20,7 +20,7 @@ from dace.transformation.transformation import ExpandTransformation
 from distspmd.nodes.blas_products import LOOPS
 from distspmd.nodes.distributed_memlet import Runtime
 from distspmd.nodes.lapack import COLUMNS, LAPACK, Lapack, Operand, call_of, text
-from distspmd.plans.tall_matrix import TALL
+from distspmd.plans.matrix_calls import header_of
 from distspmd.runtime.engine.compile_runtime import INCLUDE
 
 ROWS = "__i"
@@ -133,7 +133,7 @@ class ExpandToCall(ExpandTransformation):
         if call.info:
             lines.append(f"const auto __told = {window(call.info)}.view();")
             lines.append("for (int64_t __i = 0; __i < __told.rows; ++__i) __told(__i) = __info;")
-        header = "tall_matrix.hpp" if call.function in TALL else "dealt_matrix.hpp"
+        header = header_of(call.function)
         pointers = {o.connector: dtypes.pointer(o.dtype) for o in call.operands}
         given = {c: pointers[c] for c in node.in_connectors if c != CONTEXT}
         return nodes.Tasklet(

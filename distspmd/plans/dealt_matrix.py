@@ -32,26 +32,30 @@ class Together:
     Attributes:
         title: in the record.
         takes: parts of the deal that operands fill: 0 is the matrix, and 1 right-hand sides.
-        gives: the part that is the result; None where all ranks find it.
+        gives: the parts that are results; none where all ranks find them.
         exchanges: whether rows change places, of which each panel tells.
         factorises: whether blocks are factorised.
         solves: whether right-hand sides are solved with the triangle, from the last block on.
+        reflects: whether blocks are made of reflections, whose factors go with them.
     """
 
     title: str
     takes: tuple[int, ...] = (0,)
-    gives: int | None = 0
+    gives: tuple[int, ...] = (0,)
     exchanges: bool = False
     factorises: bool = True
     solves: bool = False
+    reflects: bool = False
 
 
 TOGETHER: Mapping[str, Together] = {
     "cholesky": Together("Cholesky's factorisation"),
-    "diagonal_of_factor": Together("elimination", gives=None, exchanges=True),
-    "solve": Together("elimination and substitution", (0, 1), 1, exchanges=True, solves=True),
-    "solve_triangle": Together("substitution", (0, 1), 1, factorises=False, solves=True),
-    "inverse": Together("elimination and substitution", (0,), 1, exchanges=True, solves=True),
+    "diagonal_of_factor": Together("elimination", gives=(), exchanges=True),
+    "solve": Together("elimination and substitution", (0, 1), (1,), exchanges=True, solves=True),
+    "solve_triangle": Together("substitution", (0, 1), (1,), factorises=False, solves=True),
+    "inverse": Together("elimination and substitution", (0,), (1,), exchanges=True, solves=True),
+    "qr_by_columns": Together("reflections", gives=(0, 1), solves=True, reflects=True),
+    "triangle_by_columns": Together("reflections", reflects=True),
 }
 """Functions of :data:`distspmd.nodes.lapack.FUNCTIONS` that ranks can do together."""
 
@@ -123,25 +127,34 @@ class DealtMatrix(MatrixExchange):
         """Bytes between the windows of operands and results and the blocks."""
         row = self._row
         taken = sum(self._crossing(part, self._givers(part)) for part in row.takes)
-        given = 0 if row.gives is None else self._crossing(row.gives, self.workers)
+        given = sum(self._crossing(part, self.workers) for part in self._given)
         return (taken + given) * self.itemsize
+
+    @property
+    def _given(self) -> list[int]:
+        """Parts that go to their windows: not a triangle that has fewer rows, which is summed."""
+        is_summed = self._row.reflects and max(hi for _, hi in self.rows) > self.columns
+        return [part for part in self._row.gives if part or not is_summed]
 
     @functools.cached_property
     def panels(self) -> tuple[tuple[int, int], ...]:
         """Bytes of each panel that is sent, and how many ranks get it."""
         count, (blocks, sides) = len(self.workers), self._blocks
-        rows = max(hi for _, hi in self.rows)
-        told = _TOLD if self._row.exchanges else 0
+        row, rows = self._row, max(hi for _, hi in self.rows)
+        told = _TOLD if row.exchanges else 0
+        blocks = [(lo, hi) for lo, hi in blocks if lo < rows]
         found = []
-        if self._row.factorises:
+        if row.factorises:
             for lo, hi in blocks:
-                nbytes = (rows - lo) * (hi - lo) * self.itemsize + (hi - lo + 1) * told
-                found.append((nbytes, count - 1))
-        if self._row.solves:
-            owners = {number % count for number in range(len(blocks), len(blocks) + len(sides))}
+                below = rows - lo + row.reflects
+                found.append((below * (hi - lo) * self.itemsize + (hi - lo + 1) * told, count - 1))
+        if row.solves:
+            before = len(self._blocks[0])
             for number, (lo, hi) in enumerate(blocks):
+                first = number if row.reflects else 0  # columns before are not reflected
+                owners = {(before + n) % count for n in range(first, len(sides))}
+                below = rows - lo + row.reflects if self.lower or row.reflects else hi
                 others = len(owners - {number % count})
-                below = rows - lo if self.lower else hi
                 found.append((below * (hi - lo) * self.itemsize, others))
         return tuple(found)
 
@@ -184,9 +197,14 @@ class DealtMatrix(MatrixExchange):
 
     @property
     def textbook(self) -> int:
-        """Bytes that textbooks count: half the matrix to each of the others, for each triangle."""
-        times = self._row.factorises + self._row.solves
-        return times * self.columns**2 // 2 * self.itemsize * (len(self.workers) - 1)
+        """Bytes that textbooks count: to each of the others what is below the diagonal, each time.
+
+        That is half a square for one triangle.
+        """
+        row, rows = self._row, max(hi for _, hi in self.rows)
+        times, least = row.factorises + row.solves, min(rows, self.columns)
+        below = rows * least - least**2 // 2 if row.reflects else self.columns**2 // 2
+        return times * below * self.itemsize * (len(self.workers) - 1)
 
     @property
     def bytes_text(self) -> str:

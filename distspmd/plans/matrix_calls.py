@@ -20,7 +20,14 @@ def exchange_of(data: str, function: str, *rest: Any, **others: Any) -> MatrixEx
 def has_sides(function: str) -> tuple[bool, bool]:
     """Whether a function has right-hand sides, and whether an operand gives them."""
     row = TOGETHER.get(function)
-    return bool(row and row.gives), bool(row and 1 in row.takes)
+    return bool(row and 1 in (*row.takes, *row.gives)), bool(row and 1 in row.takes)
+
+
+def header_of(function: str) -> str:
+    """The header in ``distspmd/kernels`` by which ranks do a function together."""
+    if function in TALL:
+        return "tall_matrix.hpp"
+    return "dealt_reflections.hpp" if TOGETHER[function].reflects else "dealt_matrix.hpp"
 
 
 @functools.lru_cache(maxsize=4096)

@@ -15,7 +15,7 @@ from distspmd.plans import Machine
 SLOW = pytest.mark.slow
 
 
-FEW = ("cholesky", "solved", "inverted", "fitted", "solution")
+FEW = ("cholesky", "solved", "inverted", "fitted", "reflected", "solution")
 """Of the functions of ``dealt_matrices.py``; all where none is named."""
 
 

@@ -49,6 +49,28 @@ def test_a_determinant_brings_nothing_back() -> None:
     assert call.ends == 1024 * 1024 * 3 // 4 * 8
 
 
+@pytest.mark.parametrize(("m", "n"), [(1024, 1024), (2048, 1024), (1024, 2048)])
+@pytest.mark.parametrize("p", [2, 4])
+def test_reflections_go_to_all_others_and_back_to_the_columns_that_they_change(
+    m: int, n: int, p: int
+) -> None:
+    call = DealtMatrix("x", "qr_by_columns", 8, n, rows(m, p), min(m, n))
+    assert call.block == WIDEST
+    own = min(m, n)
+    each = m * own - own * (own - WIDEST) // 2 + own  # what is below the diagonal, and the factors
+    blocks = own // WIDEST  # the last ones change blocks of fewer ranks than all
+    back = [(m - k * WIDEST + 1) * WIDEST * (min(blocks - k, p) - 1) for k in range(blocks)]
+    found = sum(nbytes * others for nbytes, others in call.panels)
+    assert found == (each * (p - 1) + sum(back)) * 8
+    assert call.textbook == 2 * (m * own - own**2 // 2) * (p - 1) * 8
+    into, out = m * n * (p - 1) // p, m * own * (p - 1) // p
+    of_triangle = own * n * (p - 1) // p if m <= n else 0  # else it is summed
+    assert call.ends == (into + out + of_triangle) * 8
+    alone = DealtMatrix("x", "triangle_by_columns", 8, n, rows(m, p))
+    assert sum(nbytes * others for nbytes, others in alone.panels) == each * (p - 1) * 8
+    assert alone.ends == (into + of_triangle) * 8
+
+
 @pytest.mark.parametrize("function", TOGETHER)
 def test_one_part_does_not_move(function: str) -> None:
     for parts in (((0, 9), (0, 9)), ((0, 9), (0, 0))):

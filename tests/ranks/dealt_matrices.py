@@ -56,6 +56,10 @@ def orthogonal(a):
     return *np.linalg.qr(a), np.linalg.qr(a * 2, mode="r")
 
 
+def reflected(a):
+    return *np.linalg.qr(a), np.linalg.qr(a * 2, mode="r")
+
+
 def decomposed(a):
     return *np.linalg.svd(a, full_matrices=False), np.linalg.svd(a, compute_uv=False)
 
@@ -164,6 +168,13 @@ CASES += [(orthogonal, (GRIDS[n % len(GRIDS)], (P,)), (a,)) for n, a in enumerat
 CASES += [
     (decomposed, ((P,), (P,)), (TALL[0],)),
     (fitted, ((P,), (P,)), (TALL[0], matrix(3, "d", 83), matrix(1, "d", 83)[:, 0])),
+]
+
+CASES += [  # square, of more rows, and of fewer
+    (reflected, (GRIDS[n % len(GRIDS)], (P,)), (matrix(columns, t, rows),))
+    for n, (rows, columns, t) in enumerate(
+        [(150, 150, "d"), (37, 37, "F"), (131, 70, "D"), (300, 280, "f"), (70, 131, "d"), (20, 67, "D")]
+    )
 ]
 
 EDGE = [(matrix(n, t) / n + 2 * np.eye(n)).astype(t) for n, t in ((150, "d"), (45, "F"))]

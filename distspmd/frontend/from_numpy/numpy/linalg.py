@@ -206,6 +206,12 @@ def _qr(run: Context, a: object, mode: str = "reduced") -> Any:
         return _triangle(run, matrix, kind)
     if tall and mode == "reduced":
         return _named(np.linalg.qr, _factors(run, matrix, kind))
+    is_dealt = not batch and not tall and is_large(run, matrix)
+    is_dealt &= same(m, n) or (isinstance(m, int) and isinstance(n, int))
+    if is_dealt and mode in ("r", "economic"):
+        return _dealt(run, "triangle_by_columns", given, [])[0]
+    if is_dealt and (mode == "reduced" or (mode == "complete" and m == k)):
+        return _named(np.linalg.qr, _dealt(run, "qr_by_columns", given, [((m, k), kind)]))
     if mode in ("r", "economic"):
         return call(run, "triangle_of_qr", "mn->kn", given, [((k, n), kind)], batch)[0]
     if mode not in ("reduced", "complete"):
@@ -221,6 +227,26 @@ def _factors(run: Context, matrix: Tensor, kind: DType) -> list[Any]:
     m, n = matrix.shape
     results = [((m, n), kind), ((n, n), kind)]
     return list(call(run, "qr", "mn->mn,nn", [(matrix, kind)], results, tall=True))
+
+
+def _dealt(
+    run: Context,
+    function: str,
+    given: Sequence[tuple[Tensor, DType]],
+    before: Sequence[tuple[Sequence[Length], DType]],
+) -> list[Any]:
+    """The triangle of a matrix whose columns ranks factorise in turn, behind other results.
+
+    The letters tell what has the rows of the matrix; what has not is summed over the ranks.
+    """
+    matrix, kind = given[0]
+    m, n = matrix.shape
+    k = least_of(run, m, n)
+    row, column = "m", "m" if same(m, n) else "n"
+    inner = row if same(k, m) else column
+    terms = [f"{row}{inner}"] * len(before) + [f"{inner}{column}"]
+    results = [*before, ((k, n), kind)]
+    return list(call(run, function, f"{row}{column}->{','.join(terms)}", given, results))
 
 
 def _triangle(run: Context, matrix: Tensor, kind: DType) -> Tensor:
