@@ -41,7 +41,7 @@ from distspmd.nodes.line_in_parts import TRANSFORM, LineInParts
 from distspmd.nodes.row_exchange import ExchangedRows
 from distspmd.nodes.scatter import Scatter
 from distspmd.nodes.tell import Told
-from distspmd.plans.dealt_matrix import WIDEST
+from distspmd.plans.dealt_matrix import TOGETHER, WIDEST
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import RATES, Kind, Machine
 from distspmd.plans.matrix_calls import evenly, has_sides
@@ -325,7 +325,8 @@ def _together(space: IterationSpace) -> Work:
     if call.function in TALL:  # two triangles on each level; then ranks multiply their factors
         level = factor * (row.operations(2 * n, n) + 2 * _cube(n))
         return make(dealt=whole + factor * 2 * m * n * n, serial=level, levels=True)
-    serial = min(whole, _ALONE * factor * m * n * WIDEST / 2)
+    serial = whole * TOGETHER[call.function].alone + _ALONE * factor * m * n * WIDEST / 2
+    serial = min(whole, serial)
     return make(dealt=whole - serial, serial=serial)
 
 

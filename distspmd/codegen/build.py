@@ -65,6 +65,7 @@ _HEADERS_OF_PROGRAMS = (
     "kernels/packed_product.hpp",
     "kernels/pipeline.hpp",
     "kernels/sample_sort.hpp",
+    "kernels/scalapack.hpp",
     "kernels/tall_matrix.hpp",
     "kernels/tell.hpp",
     "kernels/threaded_gemm.hpp",

@@ -17,10 +17,13 @@ from dace.sdfg import nodes
 from dace.subsets import Subset
 from dace.transformation.transformation import ExpandTransformation
 
+from distspmd.errors import ToolchainError
 from distspmd.nodes.blas_products import LOOPS
 from distspmd.nodes.distributed_memlet import Runtime
 from distspmd.nodes.lapack import COLUMNS, LAPACK, Lapack, Operand, call_of, text
+from distspmd.plans.dealt_matrix import TOGETHER
 from distspmd.plans.matrix_calls import header_of
+from distspmd.runtime.compilers.scalapack import NO_SCALAPACK, ScaLAPACK, find_scalapack
 from distspmd.runtime.engine.compile_runtime import INCLUDE
 
 ROWS = "__i"
@@ -133,7 +136,10 @@ class ExpandToCall(ExpandTransformation):
         if call.info:
             lines.append(f"const auto __told = {window(call.info)}.view();")
             lines.append("for (int64_t __i = 0; __i < __told.rows; ++__i) __told(__i) = __info;")
-        header = header_of(call.function)
+        header, defined = header_of(call.function), ""
+        if call.function in TOGETHER and TOGETHER[call.function].library:
+            files = ":".join(map(str, _library().libraries))
+            defined = f'#define DISTSPMD_SCALAPACK "{files}"\n'
         pointers = {o.connector: dtypes.pointer(o.dtype) for o in call.operands}
         given = {c: pointers[c] for c in node.in_connectors if c != CONTEXT}
         return nodes.Tasklet(
@@ -142,9 +148,19 @@ class ExpandToCall(ExpandTransformation):
             {c: pointers[c] for c in node.out_connectors},
             "{\n" + "\n".join(lines) + "\n}",
             language=dtypes.Language.CPP,
-            code_global=f'#include "{_KERNELS}/{header}"\n',
+            code_global=f'{defined}#include "{_KERNELS}/{header}"\n',
             side_effects=True,
         )
+
+
+def _library() -> ScaLAPACK:
+    found = find_scalapack()
+    if found is None:
+        raise ToolchainError(
+            "the program was lowered with ScaLAPACK, of which there is none.\n"
+            f"  {NO_SCALAPACK}; or lower it again."
+        )
+    return found
 
 
 @dace.library.node

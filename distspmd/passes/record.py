@@ -215,7 +215,7 @@ def _matrices(compilation: Compilation, ranks: int, number: int) -> Iterator[Mat
             parts.get(COLUMNS, ()),
             str(space.source or ""),
             times_exactly(space.state),
-            turned=node.options == "'U'",
+            turned=call.function == "cholesky" and node.options == "'U'",
             lower=node.options.startswith("'L',"),
         )
         node.index, node.block, number = number, found.block, number + 1

@@ -21,6 +21,7 @@ WIDEST = 64
 """Columns of a block at most."""
 _TURNS = 4
 """Blocks that each rank has at least, where there are so many columns."""
+SCALAPACK = "ScaLAPACK"
 _TOLD = 8
 """Bytes by which a panel tells of each exchange of rows, and whether there is an error."""
 
@@ -37,6 +38,8 @@ class Together:
         factorises: whether blocks are factorised.
         solves: whether right-hand sides are solved with the triangle, from the last block on.
         reflects: whether blocks are made of reflections, whose factors go with them.
+        alone: the share of the work that each rank does, whatever the others do.
+        library: what does it on the deal, if we do not.
     """
 
     title: str
@@ -46,6 +49,8 @@ class Together:
     factorises: bool = True
     solves: bool = False
     reflects: bool = False
+    alone: float = 0.0
+    library: str = ""
 
 
 TOGETHER: Mapping[str, Together] = {
@@ -56,6 +61,8 @@ TOGETHER: Mapping[str, Together] = {
     "inverse": Together("elimination and substitution", (0,), (1,), exchanges=True, solves=True),
     "qr_by_columns": Together("reflections", gives=(0, 1), solves=True, reflects=True),
     "triangle_by_columns": Together("reflections", reflects=True),
+    "eigenvectors": Together("eigenvectors", solves=True, alone=0.25, library=SCALAPACK),
+    "eigenvalues": Together("eigenvalues", gives=(), alone=0.25, library=SCALAPACK),
 }
 """Functions of :data:`distspmd.nodes.lapack.FUNCTIONS` that ranks can do together."""
 

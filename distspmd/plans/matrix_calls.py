@@ -7,13 +7,16 @@ import itertools
 from typing import Any
 
 from distspmd.plans.dealt_matrix import TOGETHER, DealtMatrix
+from distspmd.plans.library_matrix import LibraryMatrix
 from distspmd.plans.matrix_exchange import MatrixExchange
 from distspmd.plans.tall_matrix import TALL, TallMatrix
 
 
 def exchange_of(data: str, function: str, *rest: Any, **others: Any) -> MatrixExchange:
     """A call of a function; arguments are those of :class:`MatrixExchange`."""
-    kind = TallMatrix if function in TALL else DealtMatrix
+    kind: type[MatrixExchange] = TallMatrix
+    if function not in TALL:
+        kind = LibraryMatrix if TOGETHER[function].library else DealtMatrix
     return kind(data, function, *rest, **others)
 
 
@@ -27,6 +30,8 @@ def header_of(function: str) -> str:
     """The header in ``distspmd/kernels`` by which ranks do a function together."""
     if function in TALL:
         return "tall_matrix.hpp"
+    if TOGETHER[function].library:
+        return "scalapack.hpp"
     return "dealt_reflections.hpp" if TOGETHER[function].reflects else "dealt_matrix.hpp"
 
 

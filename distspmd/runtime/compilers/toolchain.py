@@ -178,6 +178,11 @@ def find_blas(environ: Mapping[str, str] = os.environ) -> BLAS:
     raise ToolchainError("\n  ".join([f"no BLAS.\n  {NO_BLAS}.", *passed_over]))
 
 
+def library_folders(name: str, environ: Mapping[str, str] = os.environ) -> list[Path]:
+    """Where a shared library of a name may be: the environment's folders, then the site's."""
+    return _folders([Path(sys.prefix)])[1] + _site_folders(name, environ)[1]
+
+
 def loaded_mpi() -> Path | None:
     """The MPI library that this process has loaded, if any."""
     try:

@@ -30,6 +30,7 @@ from distspmd.nodes.lapack import FUNCTIONS, INFO, Lapack
 from distspmd.nodes.lapack_together import LapackTogether
 from distspmd.plans.dealt_matrix import TOGETHER
 from distspmd.plans.tall_matrix import ROWS
+from distspmd.runtime.compilers.scalapack import find_scalapack
 
 SINGULAR = "Singular matrix"
 NOT_SQUARE = "Last 2 dimensions of the array must be square"
@@ -248,7 +249,7 @@ def call(
             if letter in term
         )[:1]
     checked = bool(error) and not tracer.map.parallel
-    together = tall or (function in TOGETHER and not batch and is_large(run, operands[0][0]))
+    together = tall or (_are_there(function) and not batch and is_large(run, operands[0][0]))
     if together:
         columns = operands[0][0].shape[:1]
     if checked:
@@ -265,6 +266,12 @@ def call(
     if checked:
         _check(run, view_of(outputs[INFO]), error)
     return made
+
+
+def _are_there(function: str) -> bool:
+    """Whether ranks can do a function together here."""
+    row = TOGETHER.get(function)
+    return row is not None and (not row.library or find_scalapack() is not None)
 
 
 def _check(run: Context, reported: View, error: str) -> None:

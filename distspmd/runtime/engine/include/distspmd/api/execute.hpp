@@ -34,6 +34,7 @@ struct Executable {
   void (*add_all)(Executable *context, std::int64_t number, std::int64_t *numbers, std::int64_t count);
   void (*carry)(Executable *context, std::int64_t number, const std::vector<Parcel> &sends,
                 const std::vector<Parcel> &receives);
+  std::int64_t (*communicator)(Executable *context, std::int64_t number, const std::vector<std::int64_t> &ranks);
   std::int64_t rank = 0, ranks = 1;  // of those that take part
 };
 
@@ -71,6 +72,10 @@ struct Talk {
   }
   void exchange(const std::vector<Parcel> &sends, const std::vector<Parcel> &receives) const {
     executable(context)->carry(executable(context), number, sends, receives);
+  }
+  /// The bits of a communicator of MPI that some ranks have, for a library; they ask for it together.
+  std::int64_t communicator(const std::vector<std::int64_t> &ranks) const {
+    return executable(context)->communicator(executable(context), number, ranks);
   }
 };
 

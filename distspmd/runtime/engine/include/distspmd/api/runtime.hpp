@@ -7,7 +7,9 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <cstring>
 #include <exception>
+#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -101,7 +103,7 @@ class Context : public Executable {
   Context(MPI_Comm comm, const std::int64_t *words, std::int64_t count,
           std::vector<Reduction> functions = {})
       : Executable{run_plan, touched_by, ask_for, run_fetch, foresee_of, run_exchange,
-                   gather_of_all, add_of_all, carry_of} {
+                   gather_of_all, add_of_all, carry_of, communicator_of} {
     check(MPI_Comm_dup(comm, &comm_), comm, "MPI_Comm_dup", creation);
     check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), comm_, "MPI_Comm_set_errhandler",
           creation);
@@ -125,6 +127,7 @@ class Context : public Executable {
     resources_.release();
     for (auto &group : groups_)
       if (group->comm != MPI_COMM_NULL) MPI_Comm_free(&group->comm);
+    for (auto &[ranks, comm] : communicators_) MPI_Comm_free(&comm);
     if (talking_ != MPI_COMM_NULL) MPI_Comm_free(&talking_);
     MPI_Comm_free(&comm_);
   }
@@ -399,6 +402,26 @@ class Context : public Executable {
     for (const Parcel &parcel : receives) here.talk.statistics.received_bytes += parcel.bytes;
     ++here.talk.statistics.calls;
   }
+  /// Made once for the same ranks; none of the others takes part.
+  static std::int64_t communicator_of(Executable *context, std::int64_t number,
+                                      const std::vector<std::int64_t> &ranks) {
+    const Talking here(context, number);
+    MPI_Comm &found = here.own.communicators_.try_emplace(ranks, MPI_COMM_NULL).first->second;
+    if (found == MPI_COMM_NULL) {
+      const std::vector<int> members(ranks.begin(), ranks.end());
+      MPI_Group all, own;
+      const auto made = [&](int code, const char *call) { check(code, here.own.comm_, call, here.talk.name); };
+      made(MPI_Comm_group(here.own.talking_, &all), "MPI_Comm_group");
+      made(MPI_Group_incl(all, static_cast<int>(members.size()), members.data(), &own), "MPI_Group_incl");
+      made(MPI_Comm_create_group(here.own.talking_, own, 5, &found), "MPI_Comm_create_group");
+      MPI_Group_free(&own);
+      MPI_Group_free(&all);
+    }
+    static_assert(sizeof(MPI_Comm) <= sizeof(std::int64_t));
+    std::int64_t bits = 0;
+    std::memcpy(&bits, &found, sizeof found);
+    return bits;
+  }
   CountedTalk &talk_of(std::int64_t number) {
     if (number < 0 || number >= static_cast<std::int64_t>(talks_.size()))
       fail(comm_, "there is no library call " + std::to_string(number) + " of " + std::to_string(talks_.size()) +
@@ -518,6 +541,7 @@ class Context : public Executable {
   std::vector<CountedExchange> exchanges_;
   std::vector<CountedTalk> talks_;
   MPI_Comm talking_ = MPI_COMM_NULL;
+  std::map<std::vector<std::int64_t>, MPI_Comm> communicators_;
   int own_rank_ = 0;
   Memory send_staging_, receive_staging_, scratch_;
   Movements movements_;

@@ -88,7 +88,7 @@ class Transport : public Executable {
   /// source, those of the target that have to be there before, and those that are written.
   Transport(void *engine, End end, const std::int64_t *words)
       : Executable{run_plan, touched_by, ask_for, run_fetch, foresee_of, run_exchange,
-                   gather_of_all, add_of_all, carry_of},
+                   gather_of_all, add_of_all, carry_of, communicator_of},
         engine_(static_cast<Executable *>(engine)),
         end_(end) {
     rank = engine_->rank, ranks = engine_->ranks;
@@ -290,6 +290,10 @@ class Transport : public Executable {
                        const std::vector<Parcel> &receives) {
     Executable *engine = static_cast<Transport *>(own)->engine_;
     engine->carry(engine, number, sends, receives);
+  }
+  static std::int64_t communicator_of(Executable *own, std::int64_t number, const std::vector<std::int64_t> &ranks) {
+    Executable *engine = static_cast<Transport *>(own)->engine_;
+    return engine->communicator(engine, number, ranks);
   }
   static void run_fetch(Executable *own, std::int64_t fetch, const void *in, void *out) {
     Transport *self = static_cast<Transport *>(own);

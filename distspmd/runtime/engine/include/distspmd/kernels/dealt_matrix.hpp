@@ -94,6 +94,10 @@ class Team {
     if (sends.size() + receives.size()) talk_.exchange(sends, receives);
   }
 
+  /// The bits of a communicator of those that work.
+  std::int64_t communicator() const { return talk_.communicator(workers_); }
+  [[noreturn]] void end(const char *message) const { talk_.end(message); }
+
   /// Whether something is so on any rank of those that talk.
   bool any(bool is_so) const {
     std::vector<std::int64_t> found{is_so};
