@@ -34,6 +34,9 @@ def programs() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
         "qr": (lambda a: np.linalg.qr(a)[0].sum(), (tall,)),
         "svd": (lambda a: np.linalg.svd(a, full_matrices=False)[0].sum(), (tall,)),
         "qr_square": (lambda a: np.linalg.qr(a)[0].sum(), (a,)),
+        "eigh": (lambda a: np.linalg.eigh(a)[1].sum(), (definite,)),
+        "svdvals": (lambda a: np.linalg.svd(a, compute_uv=False).sum(), (a,)),
+        "svd_square": (lambda a: np.linalg.svd(a)[0].sum(), (a,)),
         "lstsq": (lambda a, b: np.linalg.lstsq(a, b, rcond=None)[0].sum(), (tall, tall[:, 0] + 1)),
     }
 

@@ -30,6 +30,7 @@ from distspmd.errors import (
 )
 from distspmd.plans.machine import Kind
 from distspmd.runtime.compilers import cuda_toolkit, toolchain
+from distspmd.runtime.compilers.scalapack import NO_SCALAPACK, find_scalapack
 from distspmd.runtime.devices.kinds import (
     KINDS,
     Device,
@@ -197,6 +198,19 @@ def _blas() -> Check:
     return Check("BLAS", True, found, _faster(core) or _noted(blas.passed_over))
 
 
+def _scalapack() -> Check:
+    """Whether ranks can find eigenvectors and singular vectors of one matrix together."""
+    found = find_scalapack()
+    if found is None:
+        return Check("ScaLAPACK", True, "none: np.linalg.eigh and svd are whole", NO_SCALAPACK)
+    program = f"import ctypes\nfor file in {[*map(str, found.libraries)]}: ctypes.CDLL(file, 256)"
+    done = launch(["-c", f"import mpi4py.MPI\n{program}"], ranks=1, timeout=_SECONDS, capture=True)
+    if done.returncode:
+        why = (done.stderr.strip().splitlines() or ["it cannot be loaded"])[-1]
+        return Check("ScaLAPACK", False, f"{found}: {why}", NO_SCALAPACK)
+    return Check("ScaLAPACK", True, str(found))
+
+
 def _devices() -> Check:
     """The library of each kind of device compiles, and the device keeps what it is given."""
     ready = [kind for kind in KINDS.values() if not _missing(kind)]
@@ -320,6 +334,7 @@ CHECKS: dict[str, Callable[[], Check]] = {
     "MPI": _mpi,
     "MPI ranks": _ranks,
     "BLAS": _blas,
+    "ScaLAPACK": _scalapack,
     "devices": _devices,
     "between devices": _between_devices,
     "CUDA": _cuda,

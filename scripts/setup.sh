@@ -137,6 +137,35 @@ browser() {
   echo "there is no chromium: tests that look at pages are skipped" >&2
 }
 
+# ScaLAPACK for the Open MPI of the environment, by which tests share one matrix: Debian's files, not
+# installed, for its package brings another MPI. Tests skip it where there is none.
+scalapack() {
+  local folder="$venv/scalapack" name files=()
+  if [ -n "${DISTSPMD_SCALAPACK:-}" ] || ! [ -e "$venv/bin/ompi_info" ]; then
+    return
+  fi
+  if ! [ -e "$folder/done" ] && command -v apt-get dpkg >/dev/null; then
+    mkdir -p "$folder"
+    (
+      cd "$folder"
+      names() { apt-cache pkgnames "$1" | grep -E "^$1[0-9.-]*(t64)?$" | sort | tail -1; }
+      [ -n "$(names libscalapack-openmpi)" ] || apt-get update
+      for name in libscalapack-openmpi libopenblas0-pthread libgfortran libquadmath; do
+        apt-get download -o APT::Sandbox::User=root "$(names "$name")"
+      done
+      for name in *.deb; do dpkg -x "$name" .; done
+      touch done
+    ) >/dev/null 2>&1 </dev/null || echo "there is no ScaLAPACK: tests that need it are skipped" >&2
+  fi
+  for name in libquadmath.so.0 libgfortran.so.5 libblas.so.3 liblapack.so.3 'libscalapack-openmpi.so.?.?'; do
+    files+=("$(find "$folder" -name "$name" -print -quit 2>/dev/null)")
+  done
+  if [ -e "$folder/done" ] && [[ " ${files[*]} " != *"  "* ]]; then
+    DISTSPMD_SCALAPACK="$(IFS=:; echo "${files[*]}")"
+    export DISTSPMD_SCALAPACK
+  fi
+}
+
 # One set-up at a time; `setup torch` is one with PyTorch. The lock is on the folder, so that a user
 # who may not write can pass.
 setup() {

@@ -325,9 +325,8 @@ def _together(space: IterationSpace) -> Work:
     if call.function in TALL:  # two triangles on each level; then ranks multiply their factors
         level = factor * (row.operations(2 * n, n) + 2 * _cube(n))
         return make(dealt=whole + factor * 2 * m * n * n, serial=level, levels=True)
-    serial = whole * TOGETHER[call.function].alone + _ALONE * factor * m * n * WIDEST / 2
-    serial = min(whole, serial)
-    return make(dealt=whole - serial, serial=serial)
+    serial = min(whole, _ALONE * factor * m * n * WIDEST / 2)
+    return make(dealt=TOGETHER[call.function].times * whole - serial, serial=serial)
 
 
 def _cube(n: float) -> float:

@@ -18,9 +18,13 @@ from distspmd.analysis.loop_runs import busiest, sweeps
 from distspmd.analysis.rank_boxes import names_in
 from distspmd.analysis.uses import Read, Use
 from distspmd.layouts import relations
+from distspmd.nodes.lapack import Lapack
+from distspmd.nodes.lapack_together import LapackTogether
 from distspmd.passes.compilation import Compilation
 from distspmd.placement.homes import Home, holds_much, moves
+from distspmd.plans.dealt_matrix import TOGETHER
 from distspmd.plans.tile_work import TileWork
+from distspmd.runtime.compilers.scalapack import NO_SCALAPACK, find_scalapack
 from distspmd.schedule import ANY, OnMesh, axes_of, is_pattern
 
 _WEIGHTY = 0.05
@@ -39,6 +43,7 @@ def remarks(compilation: Compilation, work: Mapping[str, TileWork]) -> list[str]
     return [
         *_missing_dimensions(compilation),
         *_whole_spaces(compilation, work),
+        *_without_library(compilation, work),
         *_serial_loops(compilation, work),
         *_moved_in_loops(compilation),
         *_uneven_homes(compilation),
@@ -85,6 +90,28 @@ def _whole_spaces(compilation: Compilation, work: Mapping[str, TileWork]) -> lis
         f"({seconds[where]:.1e} s of a run, as predicted)."
         for where, names in alone.items()
     ]
+
+
+def _without_library(compilation: Compilation, work: Mapping[str, TileWork]) -> list[str]:
+    """Functions of one matrix that ranks would share if there were a library for it."""
+    seconds = {name: each.seconds(compilation.machine) for name, each in work.items()}
+    total = sum(seconds.values())
+    found = []
+    for space in compilation.spaces:
+        node = space.node
+        if not isinstance(node, Lapack) or isinstance(node, LapackTogether) or node.batch:
+            continue
+        row = TOGETHER.get(node.function)
+        is_much = (
+            max(compilation.ranks, compilation.there_are) > 1
+            and seconds[space.name] >= _WEIGHTY * total
+        )
+        if row and row.library and is_much and find_scalapack() is None:
+            found.append(
+                f"{space.name} ({space.source or node.function}) is not split: {row.title} of one "
+                f"matrix are found by {row.library}, of which there is none: {NO_SCALAPACK}."
+            )
+    return found
 
 
 def _serial_loops(compilation: Compilation, work: Mapping[str, TileWork]) -> list[str]:

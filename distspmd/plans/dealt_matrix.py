@@ -38,8 +38,8 @@ class Together:
         factorises: whether blocks are factorised.
         solves: whether right-hand sides are solved with the triangle, from the last block on.
         reflects: whether blocks are made of reflections, whose factors go with them.
-        alone: the share of the work that each rank does, whatever the others do.
         library: what does it on the deal, if we do not.
+        times: the work of it, as a multiple of LAPACK's on one rank.
     """
 
     title: str
@@ -49,8 +49,8 @@ class Together:
     factorises: bool = True
     solves: bool = False
     reflects: bool = False
-    alone: float = 0.0
     library: str = ""
+    times: float = 1.0
 
 
 TOGETHER: Mapping[str, Together] = {
@@ -61,8 +61,10 @@ TOGETHER: Mapping[str, Together] = {
     "inverse": Together("elimination and substitution", (0,), (1,), exchanges=True, solves=True),
     "qr_by_columns": Together("reflections", gives=(0, 1), solves=True, reflects=True),
     "triangle_by_columns": Together("reflections", reflects=True),
-    "eigenvectors": Together("eigenvectors", solves=True, alone=0.25, library=SCALAPACK),
-    "eigenvalues": Together("eigenvalues", gives=(), alone=0.25, library=SCALAPACK),
+    "eigenvectors": Together("eigenvectors", solves=True, library=SCALAPACK, times=1.6),
+    "eigenvalues": Together("eigenvalues", gives=(), library=SCALAPACK, times=2.0),
+    "svd": Together("singular vectors", gives=(0, 0), solves=True, library=SCALAPACK, times=1.4),
+    "singular_values": Together("singular values", gives=(), library=SCALAPACK, times=1.1),
 }
 """Functions of :data:`distspmd.nodes.lapack.FUNCTIONS` that ranks can do together."""
 

@@ -11,6 +11,7 @@ import pytest
 import distspmd
 from distspmd.frontend import numpy_program
 from distspmd.plans import Machine
+from distspmd.runtime.compilers.scalapack import VARIABLE, find_scalapack
 
 SLOW = pytest.mark.slow
 
@@ -27,6 +28,44 @@ def test_ranks_factorise_a_matrix_together(
 ) -> None:
     done = launch(root / "tests" / "ranks" / "dealt_matrices.py", *names, ranks=ranks)
     assert "all right" in done.stdout
+
+
+@pytest.mark.skipif(find_scalapack() is None, reason="there is no ScaLAPACK for this MPI")
+@pytest.mark.parametrize("ranks", [3, *(pytest.param(n, marks=SLOW) for n in (2, 5, 6))])
+def test_ranks_find_eigenvectors_and_singular_vectors_together(
+    launch: Any, root: Path, ranks: int
+) -> None:
+    script = root / "tests" / "ranks" / "dealt_matrices.py"
+    done = launch(script, "symmetric", "square", "eigen", "singular", ranks=ranks)
+    assert "all right" in done.stdout
+
+
+def spectrum(a: Any) -> Any:
+    values, vectors = np.linalg.eigh(a)
+    return values[0], vectors[:, 0], np.linalg.svd(a)[1][:3]
+
+
+def test_a_search_shares_eigenvectors_where_there_is_a_library(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(VARIABLE, __file__)  # which nothing loads here
+    sdfg = numpy_program(spectrum, np.eye(1000), host="refuse")
+    lowering = distspmd.lower(sdfg, ranks=4, machine=Machine())
+    distspmd.verify(lowering)
+    assert [call.function for call in lowering.matrices if call.is_split] == ["eigenvectors", "svd"]
+    told = str(distspmd.explain(lowering))
+    assert "by ScaLAPACK" in told
+    assert "of which there is none" not in told
+
+
+def test_the_record_says_that_eigenvectors_want_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "none")
+    sdfg = numpy_program(spectrum, np.eye(1000), host="refuse")
+    lowering = distspmd.lower(sdfg, ranks=4, machine=Machine())
+    assert not lowering.matrices
+    told = str(distspmd.explain(lowering)).replace("\n", " ")
+    assert "eigenvectors of one matrix are found by ScaLAPACK, of which there is none" in told
+    assert "libscalapack" in told
 
 
 def factorised(a: Any, b: Any) -> Any:

@@ -9,6 +9,7 @@ from mpi4py import MPI
 import distspmd
 from distspmd.frontend.from_numpy.numpy import lapack_calls
 from distspmd.plans.library_matrix import LibraryMatrix
+from distspmd.runtime.compilers.scalapack import find_scalapack
 
 comm = MPI.COMM_WORLD
 P = comm.size
@@ -66,6 +67,11 @@ def symmetric(a):
     return w, np.linalg.eigvalsh(a, "U"), np.abs(v), v * w @ v.conj().T
 
 
+def square(a):
+    u, s, v = np.linalg.svd(a)
+    return np.abs(u), s, np.abs(v), u * s @ v, np.linalg.svd(a / 3, compute_uv=False)
+
+
 def decomposed(a):
     return *np.linalg.svd(a, full_matrices=False), np.linalg.svd(a, compute_uv=False)
 
@@ -75,6 +81,7 @@ def fitted(a, b, c):
     return x, residuals, rank, s, np.linalg.lstsq(a, c, rcond=None)[0]
 
 
+HAS_LIBRARY = find_scalapack() is not None
 GRIDS = [(P,)] if P < 3 else [(P,), (P - 1,)]
 CASES = [
     *((cholesky, (grid,), (definite(n, t),)) for grid in GRIDS for n, t in ((13, "d"), (150, "f"))),
@@ -118,7 +125,9 @@ def run(function, grids, arrays):
             told = f"{function.__name__} {grid}: {call.layouts}: {received} bytes"
             ends_early = function is determinant and received < call.expected_bytes
             own = call.ends if isinstance(call, LibraryMatrix) and call.is_split else None
-            wanted = call.expected_bytes if own is None else own  # what a library moves is not counted
+            wanted = (
+                call.expected_bytes if own is None else own
+            )  # what a library moves is not counted
             assert ends_early or received == wanted, (told, wanted)
             assert call.is_split == (min(grid[0], call.rows[-1][1] or 2) > 1), told
 
@@ -181,13 +190,36 @@ CASES += [
 CASES += [  # square, of more rows, and of fewer
     (reflected, (GRIDS[n % len(GRIDS)], (P,)), (matrix(columns, t, rows),))
     for n, (rows, columns, t) in enumerate(
-        [(150, 150, "d"), (37, 37, "F"), (131, 70, "D"), (300, 280, "f"), (70, 131, "d"), (20, 67, "D")]
+        [
+            (150, 150, "d"),
+            (37, 37, "F"),
+            (131, 70, "D"),
+            (300, 280, "f"),
+            (70, 131, "d"),
+            (20, 67, "D"),
+        ]
     )
 ]
 
-CASES += [
+LIBRARY = [
     (symmetric, (grid, (P,)), (definite(n, t) - n * np.eye(n, dtype=t),))
-    for n, t, grid in ((150, "d", (P,)), (67, "D", GRIDS[-1]), (130, "f", (P,)), (37, "F", (P,)), (max(2, P), "d", (P,)))
+    for n, t, grid in (
+        (150, "d", (P,)),
+        (67, "D", GRIDS[-1]),
+        (130, "f", (P,)),
+        (37, "F", (P,)),
+        (max(2, P), "d", (P,)),
+    )
+]
+LIBRARY += [
+    (square, (grid, (P,)), (matrix(n, t) / n + np.diag(np.arange(1, n + 1)).astype(t),))
+    for n, t, grid in (
+        (150, "d", (P,)),
+        (67, "D", GRIDS[-1]),
+        (130, "f", (P,)),
+        (37, "F", (P,)),
+        (max(2, P), "d", (P,)),
+    )
 ]
 
 EDGE = [(matrix(n, t) / n + 2 * np.eye(n)).astype(t) for n, t in ((150, "d"), (45, "F"))]
@@ -204,6 +236,20 @@ def backward(a):
 
 
 FAULTS += [(backward, ((P,),), (EVEN,))]
+UNKNOWN = np.full((64, 64), np.nan)
+
+
+def eigen(a):
+    return np.linalg.eigvalsh(a, "U")
+
+
+def singular(a):
+    return np.linalg.svd(a)
+
+
+if HAS_LIBRARY:
+    CASES += LIBRARY
+    FAULTS += [(each, (GRIDS[-1],), (UNKNOWN,)) for each in (eigen, singular)]
 names = sys.argv[1:]
 for case in CASES:
     if not names or case[0].__name__ in names:

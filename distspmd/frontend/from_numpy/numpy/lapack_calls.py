@@ -249,7 +249,8 @@ def call(
             if letter in term
         )[:1]
     checked = bool(error) and not tracer.map.parallel
-    together = tall or (_are_there(function) and not batch and is_large(run, operands[0][0]))
+    matrix = operands[0][0]
+    together = tall or (_are_there(function, matrix) and not batch and is_large(run, matrix))
     if together:
         columns = operands[0][0].shape[:1]
     if checked:
@@ -268,10 +269,12 @@ def call(
     return made
 
 
-def _are_there(function: str) -> bool:
-    """Whether ranks can do a function together here."""
+def _are_there(function: str, matrix: Tensor) -> bool:
+    """Whether ranks can do a function of a matrix together here: by the library, of square ones."""
     row = TOGETHER.get(function)
-    return row is not None and (not row.library or find_scalapack() is not None)
+    if row is None or not row.library:
+        return row is not None
+    return same(*matrix.shape[-2:]) and find_scalapack() is not None
 
 
 def _check(run: Context, reported: View, error: str) -> None:

@@ -326,7 +326,7 @@ def svd(
     found = call(
         run,
         "svd",
-        "mn->mr,k,cn",
+        "nn->nn,n,nn" if same(m, n) else "mn->mr,k,cn",
         [(matrix, kind)],
         results,
         batch,
@@ -349,7 +349,7 @@ def singular_values(run: Context, a: object) -> Any:
     return call(
         run,
         "singular_values",
-        "mn->k",
+        "nn->n" if same(*matrix.shape[-2:]) else "mn->k",
         [(matrix, kind)],
         [((k,), real_of(kind))],
         matrix.shape[:-2],

@@ -73,6 +73,21 @@ class Grid {
     return found;
   }
 
+  /// On all ranks: what is so many rows above or below the diagonal, from the first column that has it on.
+  template <class T>
+  std::vector<Real<T>> diagonal(Dealt<T> &a, std::int64_t down) const {
+    std::vector<Real<T>> found(std::size_t(std::max<std::int64_t>(0, a.rows - std::abs(down))), 0);
+    for (std::int64_t b = 0; b < a.blocks(); ++b)
+      for (std::int64_t j = a.begin(b); a.owns(b) && j < a.begin(b + 1); ++j)
+        if (j + down >= 0 && j + down < a.rows)
+          found[std::size_t(j + std::min<std::int64_t>(down, 0))] = std::real(a.at(b, j + down)[(j - a.begin(b)) * a.rows]);
+    const int n = int(found.size());
+    const std::string name = std::string("C") + (sizeof(Real<T>) == 4 ? "s" : "d") + "gsum2d";
+    using Sum = void(int, const char *, const char *, int, int, Real<T> *, int, int, int);
+    if (n) call<Sum>(name)(context_, "All", " ", n, 1, found.data(), n, -1, -1);
+    return found;
+  }
+
   /// A matrix whose columns are dealt, for calls.
   struct Description {
     int words[9];
@@ -92,6 +107,38 @@ std::string letter() {
   return is_complex<T> ? (sizeof(T) == 8 ? "c" : "z") : (sizeof(T) == 4 ? "s" : "d");
 }
 
+#define DISTSPMD_BANDS(T, sterf_, bdsdc_)                                                                          \
+  extern "C" {                                                                                                     \
+  void sterf_(const int *, T *, T *, int *);                                                                       \
+  void bdsdc_(const char *, const char *, const int *, T *, T *, T *, const int *, T *, const int *, T *, int *,   \
+              T *, int *, int *);                                                                                  \
+  }                                                                                                                \
+  /* Eigenvalues of a tridiagonal, which replace its diagonal. */                                                  \
+  inline int sterf(std::vector<T> &diagonal, std::vector<T> &beside) {                                             \
+    const int n = int(diagonal.size());                                                                            \
+    int info = 0;                                                                                                  \
+    sterf_(&n, diagonal.data(), beside.data(), &info);                                                             \
+    return info;                                                                                                   \
+  }                                                                                                                \
+  /* Singular values of an upper or lower bidiagonal, which replace its diagonal, and vectors. */                  \
+  inline int bdsdc(char part, std::vector<T> &diagonal, std::vector<T> &beside, Columns<T> *left,                  \
+                   Columns<T> *right) {                                                                            \
+    const int n = int(diagonal.size());                                                                            \
+    const char job = left ? 'I' : 'N';                                                                             \
+    std::vector<T> work(std::size_t(n) * (left ? 3 * n + 4 : 6));                                                  \
+    std::vector<int> whole(8 * std::size_t(n));                                                                    \
+    T none[1];                                                                                                     \
+    int info = 0, one = 1;                                                                                         \
+    bdsdc_(&part, &job, &n, diagonal.data(), beside.data(), left ? left->data() : none, left ? &left->lead : &one, \
+           right ? right->data() : none, right ? &right->lead : &one, none, &one, work.data(), whole.data(),       \
+           &info);                                                                                                 \
+    return info;                                                                                                   \
+  }
+
+DISTSPMD_BANDS(float, ssterf_, sbdsdc_)
+DISTSPMD_BANDS(double, dsterf_, dbdsdc_)
+#undef DISTSPMD_BANDS
+
 /// Call twice: for the sizes of the working memory, and with it. What is complex takes real memory too.
 template <class T, class Call>
 int with_memory(std::int64_t least, const Call &call) {
@@ -106,49 +153,118 @@ int with_memory(std::int64_t least, const Call &call) {
   return call(work.data(), int(work.size()), real.data(), int(real.size()), whole.data(), int(whole.size()));
 }
 
+/// Whether all elements are numbers that have an end, on all ranks, which ask together.
+template <class T>
+bool is_finite(const Team &team, Dealt<T> *a) {
+  bool is_so = true;
+  for (std::int64_t j = 0; a && j < a->columns; ++j)
+    for (std::int64_t i = 0; i < a->rows; ++i) is_so &= std::isfinite(std::abs(a->column(j)[i]));
+  return !team.any(!is_so);
+}
+
 template <class T>
 void write_own(const std::vector<T> &found, const Window<T> &out) {
   for (std::int64_t i = 0; i < out.box.rows; ++i) out.data[i * out.down] = found[std::size_t(out.box.row + i)];
 }
 
-/// Eigenvalues, in order, and eigenvectors where there is room for them; what ScaLAPACK reports.
+/// Eigenvalues, in order, and eigenvectors; what ScaLAPACK reports.
 template <class T>
-int eigen(char part, Dealt<T> &a, Dealt<T> *vectors, std::int64_t width, std::vector<Real<T>> &values) {
+int eigen(char part, Dealt<T> &a, Dealt<T> &vectors, std::int64_t width, std::vector<Real<T>> &values) {
   const Grid grid(a.team, width);
   const int n = int(a.rows), one = 1;
   const auto of = grid.describe(n, n);
-  const char job = vectors ? 'V' : 'N';
-  T none[1];
-  T *const z = vectors ? vectors->column(0) : none;
-  const std::string name = "p" + letter<T>() + (is_complex<T> ? "heev" : "syev") + (vectors ? "d_" : "_");
+  const char job = 'V';
+  const std::string name = "p" + letter<T>() + (is_complex<T> ? "heevd_" : "syevd_");
   return with_memory<T>(4 * n, [&](T *work, int length, Real<T> *real, int reals, int *whole, int wholes) {
     int info = 0;
-    // real: ..., work, whole; complex: ..., work, real, whole; whole where there are vectors
     const auto call = [&](auto... memory) {
       grid.call<void(const char *, const char *, const int *, T *, const int *, const int *, const int *, Real<T> *, T *,
                      const int *, const int *, const int *, decltype(memory)..., int *)>(name)(
-          &job, &part, &n, a.column(0), &one, &one, of.words, values.data(), z, &one, &one, of.words, memory..., &info);
+          &job, &part, &n, a.column(0), &one, &one, of.words, values.data(), vectors.column(0), &one, &one, of.words,
+          memory..., &info);
     };
     if constexpr (is_complex<T>)
-      vectors ? call(work, &length, real, &reals, whole, &wholes) : call(work, &length, real, &reals);
+      call(work, &length, real, &reals, whole, &wholes);
     else
-      vectors ? call(work, &length, whole, &wholes) : call(work, &length);
+      call(work, &length, whole, &wholes);
     return info;
   });
+}
+
+/// Eigenvalues alone: of a tridiagonal, which all ranks have then.
+template <class T>
+int eigen(char part, Dealt<T> &a, std::int64_t width, std::vector<Real<T>> &values) {
+  const Grid grid(a.team, width);
+  const int n = int(a.rows), one = 1;
+  const auto of = grid.describe(n, n);
+  const std::string name = "p" + letter<T>() + (is_complex<T> ? "hetrd_" : "sytrd_");
+  std::vector<Real<T>> diagonal(std::size_t(a.columns) + 1), beside(diagonal);
+  std::vector<T> factors(diagonal.size());
+  const int info = with_memory<T>(n, [&](T *work, int length, Real<T> *, int, int *, int) {
+    int found = 0;
+    grid.call<void(const char *, const int *, T *, const int *, const int *, const int *, Real<T> *, Real<T> *, T *, T *,
+                   const int *, int *)>(name)(&part, &n, a.column(0), &one, &one, of.words, diagonal.data(),
+                                              beside.data(), factors.data(), work, &length, &found);
+    return found;
+  });
+  values = grid.diagonal(a, 0);
+  std::vector<Real<T>> off = grid.diagonal(a, part == 'L' ? 1 : -1);
+  return info ? info : sterf(values, off);
+}
+
+/// Singular values, the largest first, and vectors where there is room for them: of a square matrix.
+template <class T>
+int singular(Dealt<T> &a, Dealt<T> *left, Dealt<T> *right, std::int64_t width, std::vector<Real<T>> &values) {
+  const Grid grid(a.team, width);
+  const int n = int(a.rows), one = 1;
+  const auto of = grid.describe(n, n);
+  std::vector<Real<T>> diagonal(std::size_t(n) + 1), beside(diagonal);
+  std::vector<T> of_left(diagonal.size()), of_right(diagonal.size());
+  int info = with_memory<T>(n, [&](T *work, int length, Real<T> *, int, int *, int) {
+    int found = 0;
+    grid.call<void(const int *, const int *, T *, const int *, const int *, const int *, Real<T> *, Real<T> *, T *, T *,
+                   T *, const int *, int *)>("p" + letter<T>() + "gebrd_")(
+        &n, &n, a.column(0), &one, &one, of.words, diagonal.data(), beside.data(), of_left.data(), of_right.data(), work,
+        &length, &found);
+    return found;
+  });
+  values = grid.diagonal(a, 0);
+  std::vector<Real<T>> off = grid.diagonal(a, -1);
+  const int side = left ? n : 1;
+  Columns<Real<T>> u(side, side), v(side, side);
+  if (!info) info = bdsdc('U', values, off, left ? &u : nullptr, left ? &v : nullptr);
+  if (info || !left) return info;
+  const auto vectors = [&](Dealt<T> &to, Columns<Real<T>> &from, char which, char where, char op, const T *factors) {
+    for (std::int64_t b = 0; b < to.blocks(); ++b)
+      for (std::int64_t j = 0; to.owns(b) && j < to.width(b); ++j)
+        std::copy_n(&from(0, to.begin(b) + j), n, to.at(b, 0) + j * to.rows);
+    return with_memory<T>(n, [&](T *work, int length, Real<T> *, int, int *, int) {
+      int found = 0;
+      grid.call<void(const char *, const char *, const char *, const int *, const int *, const int *, const T *,
+                     const int *, const int *, const int *, const T *, T *, const int *, const int *, const int *, T *,
+                     const int *, int *)>("p" + letter<T>() + (is_complex<T> ? "unmbr_" : "ormbr_"))(
+          &which, &where, &op, &n, &n, &n, a.column(0), &one, &one, of.words, factors, to.column(0), &one, &one,
+          of.words, work, &length, &found);
+      return found;
+    });
+  };
+  info = vectors(*left, u, 'Q', 'L', 'N', of_left.data());
+  return info ? info : vectors(*right, v, 'P', 'R', is_complex<T> ? 'C' : 'T', of_right.data());
 }
 
 template <char part, class S, class T>
 std::int64_t eigenvectors_together(std::int64_t context, std::int64_t number, std::int64_t width, Window<S> in,
                                    Window<Real<T>> w, Window<T> v) {
   const Team team(context, number, {in.box, v.box});
-  if (team.place() < 0) return 0;
-  if (team.is_whole()) return eigenvectors<part>(in.view(), w.view(), v.view());
+  if (team.is_whole()) return team.place() < 0 ? 0 : eigenvectors<part>(in.view(), w.view(), v.view());
+  if (team.place() < 0) return is_finite<T>(team, nullptr), 0;
   const std::int64_t n = team.extents(0).first;
   const OneThread guard;
   Dealt<T> a(team, n, {n}, width), vectors(team, n, {n}, width);
   a.take(0, 0, in);
+  if (!is_finite(team, &a)) return 1;
   std::vector<Real<T>> values(static_cast<std::size_t>(n));
-  const int info = eigen(part, a, &vectors, width, values);
+  const int info = eigen(part, a, vectors, width, values);
   write_own(values, w);
   vectors.give(0, 1, v);
   return info;
@@ -159,15 +275,53 @@ std::int64_t eigenvalues_together(std::int64_t context, std::int64_t number, std
                                   Window<Real<S>> w) {
   using T = std::remove_const_t<S>;
   const Team team(context, number, {in.box});
-  if (team.place() < 0) return 0;
-  if (team.is_whole()) return eigenvalues<part>(in.view(), w.view());
+  if (team.is_whole()) return team.place() < 0 ? 0 : eigenvalues<part>(in.view(), w.view());
+  if (team.place() < 0) return is_finite<T>(team, nullptr), 0;
   const std::int64_t n = team.extents(0).first;
   const OneThread guard;
   Dealt<T> a(team, n, {n}, width);
   a.take(0, 0, in);
+  if (!is_finite(team, &a)) return 1;
   std::vector<Real<T>> values(static_cast<std::size_t>(n));
-  const int info = eigen<T>(part, a, nullptr, width, values);
+  const int info = eigen(part, a, width, values);
   write_own(values, w);
+  return info;
+}
+
+template <class S, class T>
+std::int64_t svd_together(std::int64_t context, std::int64_t number, std::int64_t width, Window<S> in, Window<T> u,
+                          Window<Real<T>> s, Window<T> v) {
+  const Team team(context, number, {in.box, u.box, v.box});
+  if (team.is_whole()) return team.place() < 0 ? 0 : svd(in.view(), u.view(), s.view(), v.view());
+  if (team.place() < 0) return is_finite<T>(team, nullptr), 0;
+  const std::int64_t n = team.extents(0).first;
+  const OneThread guard;
+  Dealt<T> a(team, n, {n}, width), left(team, n, {n}, width), right(team, n, {n}, width);
+  a.take(0, 0, in);
+  if (!is_finite(team, &a)) return 1;
+  std::vector<Real<T>> values;
+  const int info = singular(a, &left, &right, width, values);
+  write_own(values, s);
+  left.give(0, 1, u);
+  right.give(0, 2, v);
+  return info;
+}
+
+template <class S>
+std::int64_t singular_values_together(std::int64_t context, std::int64_t number, std::int64_t width, Window<S> in,
+                                      Window<Real<S>> s) {
+  using T = std::remove_const_t<S>;
+  const Team team(context, number, {in.box});
+  if (team.is_whole()) return team.place() < 0 ? 0 : singular_values(in.view(), s.view());
+  if (team.place() < 0) return is_finite<T>(team, nullptr), 0;
+  const std::int64_t n = team.extents(0).first;
+  const OneThread guard;
+  Dealt<T> a(team, n, {n}, width);
+  a.take(0, 0, in);
+  if (!is_finite(team, &a)) return 1;
+  std::vector<Real<T>> values;
+  const int info = singular<T>(a, nullptr, nullptr, width, values);
+  write_own(values, s);
   return info;
 }
 
