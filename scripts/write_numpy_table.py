@@ -117,7 +117,8 @@ said of the others, with an error that has the source line.
   right-hand sides; `cholesky`, `solve`, `inv`, `det` and `slogdet` of one matrix of 256 rows or
   more run on [all ranks together](lowering.md#matrices), as do `qr` of any, `svd` without full
   matrices and `lstsq` where it has four times as many rows as columns, and, with ScaLAPACK, `eigh`,
-  `eigvalsh` and `svd` of a square one. Dimensions of other matrices are whole. The residuals of `np.linalg.lstsq` need a matrix of full rank.
+  `eigvalsh` and `svd` of a square one. Dimensions of other matrices are whole. The residuals of
+  `np.linalg.lstsq` need a matrix of full rank.
 - **Real or complex**: the eigenvalues of a real matrix (`np.linalg.eig`, `eigvals`, `np.roots`)
   are real numbers if all of them are, and complex ones otherwise, and so are what is computed of
   them and what the program returns. They are computed in complex numbers (`dgeev`). Where one
