@@ -7,9 +7,12 @@ import inspect
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 import distspmd
 from distspmd.api import steps
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
 
     from distspmd.analysis.iteration_spaces import IterationSpaces
     from distspmd.explanation import Explanation
+    from distspmd.frontend.from_numpy.reader.outside_values import Seen
     from distspmd.symbolic_lowering import SymbolicLowering
 
 
@@ -134,6 +138,12 @@ class PartitionedFunction(steps.Decorated):
         self._programs: dict[Any, Program | SymbolicProgram] = {}
         self._fixed: set[str] = set()
         self._seen, self._held = list[Any](), list[Any]()
+        self._unchanging: Seen | None = None
+        self._again: dict[Any, _Again] = {}
+        self._last: _Again | None = None
+        every = self._signature.parameters.values()
+        is_plain = all(p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for p in every)
+        self._names = tuple(p.name for p in every) if is_plain else ("*",)
         self.__name__ = getattr(function, "__name__", _python_function(function).__name__)
         functools.update_wrapper(self, _python_function(function))
 
@@ -150,32 +160,120 @@ class PartitionedFunction(steps.Decorated):
         if _INSTEAD:
             return _INSTEAD[-1](self, self._bind(arguments, named, partial=False))
         agreement, call = self._ranks()
+        outer = agreement.enter(call)
+        try:
+            again = self._like_before(agreement, arguments, named)
+            if again is not None:
+                passed = again.passed(arguments, named)
+                arrays, results, error = again.program.prepared((), passed)
+                state = call.tag if error else call.tag | again.number
+                if agreement.meet(state) == state != call.tag:
+                    return again.program.finished(arrays, results, passed)
+            return self._called_by_key(agreement, arguments, named, have_met=again is not None)
+        finally:
+            agreement.leave(outer)
+
+    def _called_by_key(
+        self,
+        agreement: Agreement,
+        arguments: tuple[Any, ...],
+        named: dict[str, Any],
+        *,
+        have_met: bool,
+    ) -> Any:
+        """Find the program by all that it depends on, or make it, and run it.
+
+        Args:
+            agreement: of the ranks.
+            arguments: in their order.
+            named: by name.
+            have_met: whether the ranks have met for the call, and nothing is wrong with it.
+        """
         stream = {}
         if "stream" in named and "stream" not in self._signature.parameters and self._on_device():
             named = dict(named)
             stream["stream"] = named.pop("stream")
         key, error, given = None, None, dict(named)
         first = agreement.rank == 0
-        with agreement.calling(call):
-            try:
-                given = self._bind(arguments, named, partial=not first)
-                key = self._key(given) if first else None
-            except ArgumentError as problem:
-                error = problem
+        try:
+            given = self._bind(arguments, named, partial=not first)
+            key = self._key(given) if first else None
+        except ArgumentError as problem:
+            error = problem
+        if not have_met:
             agreement.check(error)
-            key = agreement.bcast(key)
-            found = self._programs.get(key)
-            if found is None:
-                start = time.perf_counter()
-                found = self._make(agreement, given)
-                key = agreement.bcast(self._key(given) if first else None)
-                if first and (again := what_is_new(key, list(self._programs), len(given))):
-                    seconds = time.perf_counter() - start
-                    notice(f"{self.__name__}: made again {again}, in {seconds:.1f} s")
-                self._programs[key], self._held = found, [*self._held, *self._seen]
-            passed = given_of(self._signature, given)  # the key has what programs are made for
-            fixed = found.fixed
-            return found(**{n: v for n, v in passed.items() if n not in fixed}, **stream)
+        key = agreement.bcast(key)
+        found = self._programs.get(key)
+        if found is None:
+            start = time.perf_counter()
+            found = self._make(agreement, given)
+            key = agreement.bcast(self._key(given) if first else None)
+            if first and (again := what_is_new(key, list(self._programs), len(given))):
+                seconds = time.perf_counter() - start
+                notice(f"{self.__name__}: made again {again}, in {seconds:.1f} s")
+            self._programs[key], self._held = found, [*self._held, *self._seen]
+        passed = given_of(self._signature, given)  # the key has what programs are made for
+        fixed = found.fixed
+        result = found(**{n: v for n, v in passed.items() if n not in fixed}, **stream)
+        self._remember(agreement, key, found, arguments, named)
+        return result
+
+    def _like_before(
+        self, agreement: Agreement, arguments: tuple[Any, ...], named: dict[str, Any]
+    ) -> _Again | None:
+        """What a call before it ran, if this one is like it; elsewhere than on rank 0 the last."""
+        last = self._last
+        if last is None or (agreement.rank and not arguments and not named):
+            return last
+        kinds = self._kinds(arguments, named)
+        if kinds is None or agreement.rank:
+            return last if kinds else None
+        found = self._again.get(kinds)
+        if found is None or (found is not last and agreement.ranks > 1):
+            return None
+        return found if found.seen is not None and found.seen.is_the_same() else None
+
+    def _remember(
+        self,
+        agreement: Agreement,
+        key: Any,
+        found: Program | SymbolicProgram,
+        arguments: tuple[Any, ...],
+        named: dict[str, Any],
+    ) -> None:
+        """Let calls like this one be known by the kinds of their arguments."""
+        self._last = None
+        if not isinstance(found, Program) or not found.takes_arrays_alone:
+            return
+        if agreement.driver is not None:
+            return
+        seen, number = self._unchanging, list(self._programs).index(key) + 1
+        self._last = _Again(number, found, self._names, found.fixed, seen)
+        kinds = self._kinds(arguments, named)
+        if kinds is not None and agreement.rank == 0:
+            self._again[kinds] = self._last
+
+    def _kinds(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """What tells arrays and numbers apart; None where something else is passed, or less."""
+        names = self._names
+        if len(arguments) + len(named) != len(names):
+            return None
+        values = arguments
+        if named:
+            rest = names[len(arguments) :]
+            if named.keys() != {*rest}:
+                return None
+            values = (*arguments, *(named[name] for name in rest))
+        found: list[Any] = []
+        for name, value in zip(names, values, strict=True):
+            kind = type(value)
+            if kind is np.ndarray:
+                found.append((value.dtype, value.shape))
+            elif kind in _NUMBERS:
+                found.append((kind, repr(value)) if name in self._fixed else kind)
+            else:
+                return None
+        return tuple(found)
 
     def _on_device(self) -> bool:
         return bool(self.device or os.environ.get("DISTSPMD_DEVICE"))
@@ -210,10 +308,16 @@ class PartitionedFunction(steps.Decorated):
         """Free all compiled programs; all ranks call it together."""
         for compiled in self._programs.values():
             compiled.close()
-        self._programs.clear()
+        self._forget()
         if self._agreement is not None:
             self._agreement.release()
             self._agreement = None
+
+    def _forget(self) -> None:
+        """Find no program that was made any more."""
+        self._programs.clear()
+        self._again.clear()
+        self._last = None
 
     def _ranks_of_search(self) -> dict[str, int]:
         """The ranks of the communicator, where a schedule is searched for and no others are."""
@@ -226,7 +330,7 @@ class PartitionedFunction(steps.Decorated):
     def _ranks(self) -> tuple[Agreement, Call]:
         comm = default_comm() if self._comm is None else self._comm
         if comm is not self._called_on:  # what was made for ranks that are gone ended with them
-            self._programs.clear()
+            self._forget()
             self._agreement, self._called_on = None, comm
         if self._agreement is None or self._call is None:
             self._call = Call.of(
@@ -264,7 +368,9 @@ class PartitionedFunction(steps.Decorated):
                 raise UnsupportedProgram(
                     f"{self.__name__} cannot be lowered: {type(problem).__name__}: {problem}"
                 ) from problem
-            self._fixed |= set(call_form_of(lowering.sdfg).fixed)
+            if not self._fixed.issuperset(fixed := call_form_of(lowering.sdfg).fixed):
+                self._again.clear()  # by numbers that did not decide code so far
+                self._fixed |= set(fixed)
             return lowering
 
         return steps.compile(
@@ -324,11 +430,12 @@ class PartitionedFunction(steps.Decorated):
 
     def _key(self, given: Mapping[str, Any]) -> Any:
         """What tells calls apart that need programs of their own."""
-        from distspmd.frontend.from_numpy.reader.outside_values import outside_key
+        from distspmd.frontend.from_numpy.reader.outside_values import look_outside
 
         values = sorted(self._without_devices(given).items())
         roots = [_python_function(self.function), *(v for _, v in values if is_all_code(v))]
-        outside, self._seen = outside_key(roots)
+        outside, look = look_outside(roots)
+        self._seen, self._unchanging = look.held, look.seen_alone
         of_values = (self._key_of(*value) for value in values)
         return (*outside, *of_values, *_on_ranks(given))
 
@@ -340,6 +447,35 @@ class PartitionedFunction(steps.Decorated):
         kind = type(value).__qualname__ if is_seen_whole(value) else kind_of(value)
         return name, kind, value_of(value) if decides_code else None
 
+
+@dataclass(frozen=True, eq=False)
+class _Again:
+    """A program that has run, by which calls like that one find it at once.
+
+    Attributes:
+        number: of the program, from 1 on; the same on all ranks.
+        program: that is called.
+        names: of the parameters of the function.
+        fixed: those for whose values it was made.
+        seen: what the function sees from outside, on rank 0; None where that may change.
+    """
+
+    number: int
+    program: Program
+    names: tuple[str, ...]
+    fixed: Collection[str]
+    seen: Seen | None
+
+    def passed(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of the program."""
+        given = dict(zip(self.names, arguments, strict=False))
+        given.update(named)
+        for name in self.fixed:
+            given.pop(name, None)
+        return given
+
+
+_NUMBERS = frozenset([bool, int, float, complex])
 
 Instead = Callable[[PartitionedFunction, Mapping[str, Any]], Any]
 _INSTEAD: list[Instead] = []

@@ -292,23 +292,55 @@ class Program(Closing):
             self._agreement.leave(outer)
 
     def _called(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        error: Exception | None = None
-        results: list[Any] = []
-        arrays: dict[int, NDArray[Any]] = {}  # it keeps what is made for this call
         if not self._executable.is_open:
             raise self._closed()
-        if self.signature.takes_part:
-            try:
-                arrays, results = self._arrays(arguments, named)
-            except (ArgumentError, DeviceError) as problem:
-                error = problem
-            except Exception as problem:  # all ranks must learn of it, whatever it is
-                error = ArgumentError(
-                    f"{self.signature.program}: the arguments cannot be used: "
-                    f"{type(problem).__name__}: {problem}"
-                )
-                error.__cause__ = problem
+        arrays, results, error = self.prepared(arguments, named)
         self._meet(error)
+        return self._finished(arrays, results, arguments, named)
+
+    @property
+    def takes_arrays_alone(self) -> bool:
+        """Whether a call depends on nothing but what is passed, and runs on processors."""
+        plain = type(self) is Program and not self.device and not self.residents.layouts
+        return plain and self.binding is None
+
+    def prepared(
+        self, arguments: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[dict[int, NDArray[Any]], list[Any], Exception | None]:
+        """What a call runs on: arrays by their positions, and results; or what is wrong with it."""
+        if not self._executable.is_open:
+            return {}, [], self._closed()
+        if not self.signature.takes_part:
+            return {}, [], None
+        try:
+            return *self._arrays(arguments, named), None
+        except (ArgumentError, DeviceError) as problem:
+            return {}, [], problem
+        except Exception as problem:  # all ranks must learn of it, whatever it is
+            error = ArgumentError(
+                f"{self.signature.program}: the arguments cannot be used: "
+                f"{type(problem).__name__}: {problem}"
+            )
+            error.__cause__ = problem
+            return {}, [], error
+
+    def finished(
+        self, arrays: dict[int, NDArray[Any]], results: list[Any], named: dict[str, Any]
+    ) -> Any:
+        """Run what is prepared, where all ranks have met for that; they do it together."""
+        outer = self._agreement.enter(self._call)
+        try:
+            return self._finished(arrays, results, (), named)
+        finally:
+            self._agreement.leave(outer)
+
+    def _finished(
+        self,
+        arrays: dict[int, NDArray[Any]],
+        results: list[Any],
+        arguments: tuple[Any, ...],
+        named: dict[str, Any],
+    ) -> Any:
         self._first_call.compare(arguments, named)
         if self._first_calls.left:
             self._first_calls.run(lambda: self._run(arrays))

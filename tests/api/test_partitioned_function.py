@@ -14,6 +14,7 @@ from mpi4py import MPI
 
 import distspmd
 from distspmd.execution.call_keys import what_is_new
+from distspmd.frontend.from_numpy.reader import outside_values
 from distspmd.runtime import notices
 
 
@@ -51,6 +52,108 @@ def test_a_result_that_is_used_on_another_rank_is_one_error_that_ends_all(
     assert told.count("MissingResultError: the result of simulate(...) is on rank 0") == 1
     assert told.count("Traceback") == 1
     assert "elsewhere.py" in told.split("Traceback")[1]
+
+
+FACTOR, WEIGHTS = 2.0, [1.0]
+
+
+def by_factor(x: Any, n: Any) -> Any:
+    return doubled(x) * FACTOR + n
+
+
+def doubled(x: Any) -> Any:
+    return x + x
+
+
+def weighted(x: Any) -> Any:
+    return x * WEIGHTS[0]
+
+
+@pytest.mark.usefixtures("unoptimised")
+def test_a_call_like_one_before_looks_nothing_up_but_what_may_have_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks: list[Any] = []
+
+    def look(*given: Any) -> Any:
+        looks.append(given)
+        return look_outside(*given)
+
+    look_outside = outside_values.look_outside
+    monkeypatch.setattr(outside_values, "look_outside", look)
+    here = globals()
+    for function, name, value in (
+        (by_factor, "FACTOR", 3.0),
+        (by_factor, "doubled", lambda x: x * x),
+    ):
+        called = distspmd.program(function, search=False, schedule={}, comm=MPI.COMM_SELF)
+        x, y = np.arange(4.0), np.arange(5.0)
+        for given in (x, y):
+            assert (called(given, 1.5) == function(given, 1.5)).all()
+        looks.clear()
+        for given in (x, y, x):
+            assert (called(given, 0.5) == function(given, 0.5)).all()
+            assert (called(given, n=0.5) == function(given, 0.5)).all()
+        assert not looks
+        monkeypatch.setitem(here, name, value)
+        assert (called(x, 1.5) == function(x, 1.5)).all()
+        assert looks
+        assert (called(x, n=2) == function(x, 2)).all()  # of another type
+        called.close()
+
+
+@pytest.mark.usefixtures("unoptimised")
+def test_what_may_change_while_it_stays_the_same_object_is_looked_at_in_each_call() -> None:
+    called = distspmd.program(weighted, search=False, schedule={}, comm=MPI.COMM_SELF)
+    for weight in (1.0, 4.0, 1.0):
+        WEIGHTS[0] = weight
+        assert (called(np.ones(3)) == weight).all()
+    called.close()
+
+
+def test_ranks_find_the_program_of_the_call_before_together(launch: Callable[..., Any]) -> None:
+    done = launch(LIKE_BEFORE, ranks=2)
+    assert done.stdout.count("ok") == 2
+
+
+LIKE_BEFORE = """
+import numpy as np
+from mpi4py import MPI
+import distspmd
+from distspmd.errors import ArgumentError
+
+FACTOR = 2.0
+
+@distspmd.program(schedule={}, search=False)
+def scaled(x, n):
+    return x * FACTOR + n
+
+@distspmd.program(schedule={"__return": (2,)}, arguments={"x": "replicated"}, results="replicated")
+def held(x):
+    return x + FACTOR
+
+first = MPI.COMM_WORLD.rank == 0
+for turn in range(4):
+    FACTOR = 3.0 if turn == 2 else 2.0
+    for n in (4, 4, 5, 5, 4):
+        x = np.arange(float(n))
+        for given in ((x, 1.5), (x, 2)):
+            found = scaled(*(given if first else ()))
+            if first:
+                assert (found == x * FACTOR + given[1]).all()
+        assert (held(x) == x + FACTOR).all()
+    try:
+        scaled(*((x, "text") if first else ()))
+        raise SystemExit("a text was taken")
+    except (ArgumentError, distspmd.errors.DistSPMDError):
+        pass
+for _ in range(3):
+    scaled(*((x, 1.5) if first else ()))
+before = scaled._agreement.rank_state.came
+scaled(*((x, 1.5) if first else ()))
+assert scaled._agreement.rank_state.came == before + 1, "ranks meet once"
+print("ok")
+"""
 
 
 class Grid:

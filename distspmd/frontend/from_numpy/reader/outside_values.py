@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -31,12 +32,46 @@ def outside_key(functions: Iterable[Any]) -> tuple[tuple[Any, ...], list[Any]]:
         They, and the objects of which the identity stands there: who keeps the first keeps these,
         so that no other object is taken for one of them.
     """
+    found, look = look_outside(functions)
+    return found, look.held
+
+
+@dataclass(eq=False)
+class Seen:
+    """What functions see from outside, all of it objects that do not change.
+
+    Attributes:
+        names: dictionaries with names and what is there, which may be nothing.
+        functions: with their code and their defaults.
+        cells: of closures, with what is in them.
+    """
+
+    names: list[tuple[Mapping[str, Any], str, Any]] = field(default_factory=list)
+    functions: list[tuple[Any, Any, Any]] = field(default_factory=list)
+    cells: list[tuple[Any, Any]] = field(default_factory=list)
+
+    def is_the_same(self) -> bool:
+        """Whether all is there that was there."""
+        for known, name, value in self.names:
+            if known.get(name, _NOTHING) is not value:
+                return False
+        for function, code, defaults in self.functions:
+            if function.__code__ is not code or function.__defaults__ is not defaults:
+                return False
+        return all(_is_bound(cell) and cell.cell_contents is value for cell, value in self.cells)
+
+
+_NOTHING = object()
+
+
+def look_outside(functions: Iterable[Any]) -> tuple[tuple[Any, ...], Look]:
+    """What functions see from outside, as it is compared, and what has looked at it."""
     roots, names = list(functions), frozenset[str]()
     while True:  # attributes count that any of the code names, of which some is found on the way
-        look = _Look(names)
+        look = Look(names)
         found = tuple(look.at(root) for root in roots)
         if look.named <= names:
-            return found, look.held
+            return found, look
         names |= look.named
 
 
@@ -49,8 +84,13 @@ def is_seen_whole(value: object) -> bool:
     return is_all_code(value) and is_own_class(type(value))
 
 
-class _Look:
-    """Goes from functions to what they see."""
+class Look:
+    """Goes from functions to what they see.
+
+    Attributes:
+        held: objects of which the identity counts.
+        seen_alone: all that is seen; None where it may change while it stays the same object.
+    """
 
     def __init__(self, names: frozenset[str]) -> None:
         self.names, self.named = names, set[str]()
@@ -58,6 +98,7 @@ class _Look:
         self.held: list[Any] = []
         self.kinds: set[type] = set()
         self.depth = 0
+        self.seen_alone: Seen | None = Seen()
 
     def at(self, value: object) -> Any:
         """What a value is, as it is compared."""
@@ -69,6 +110,8 @@ class _Look:
             return "again", self.seen[id(value)]
         if self.depth > _DEPTH:
             return "deep", self._itself(value)
+        if not _stays_as_it_is(value):
+            self.seen_alone = None
         self.seen[id(value)] = len(self.seen)
         self.depth += 1
         try:
@@ -112,6 +155,7 @@ class _Look:
 
     def _function(self, function: FunctionType) -> Iterator[Any]:
         yield self._itself(function.__code__)
+        self._see_function(function)
         if is_library_module(str(function.__module__)):
             return
         used, named = _names_in(function.__code__)
@@ -122,6 +166,19 @@ class _Look:
         yield from ((name, self._cell(cell)) for name, cell in cells)
         yield from map(self.at, (function.__defaults__, function.__kwdefaults__))
         yield from self._named_in({"__wrapped__": getattr(function, "__wrapped__", None)})
+
+    def _see_function(self, function: FunctionType) -> None:
+        """Note what the function is, and what its names stand for."""
+        seen, own = self.seen_alone, vars(function)
+        cells = function.__closure__ or ()
+        if seen is None or function.__kwdefaults__ or not all(map(_is_bound, cells)):
+            self.seen_alone = None
+            return
+        seen.functions.append((function, function.__code__, function.__defaults__))
+        seen.names.append((own, "__wrapped__", own.get("__wrapped__", _NOTHING)))
+        seen.cells += [(cell, cell.cell_contents) for cell in cells]
+        known, (used, _) = function.__globals__, _names_in(function.__code__)
+        seen.names += [(known, name, known.get(name, _NOTHING)) for name in used]
 
     def _cell(self, cell: Any) -> Any:
         try:
@@ -159,6 +216,29 @@ class _Look:
             is_method = are_methods_seen and isinstance(inner, FunctionType)
             if is_method or name in self.names or name == "__wrapped__":
                 yield name, self.at(inner)
+
+
+def _stays_as_it_is(value: object) -> bool:
+    """Whether an object has no parts that may change, but those that are looked at for themselves.
+
+    A function may get other code and defaults, which are looked at as well.
+    """
+    if isinstance(value, FunctionType | tuple | frozenset):
+        return True
+    if isinstance(value, type):
+        return not is_own_class(value)
+    is_decorated = hasattr(value, "f") or hasattr(value, "function")
+    return not (isinstance(value, _OF_PARTS) or is_decorated or is_own_class(type(value)))
+
+
+_OF_PARTS = (np.ndarray, Mapping, Sequence, set, MethodType, functools.partial, ModuleType)
+
+
+def _is_bound(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not _NOTHING
+    except ValueError:
+        return False
 
 
 @functools.lru_cache(maxsize=1024)
