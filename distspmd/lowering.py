@@ -21,6 +21,7 @@ from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.planning.select import Solution
+from distspmd.plans.exchange import Exchange
 from distspmd.plans.line_exchange import LineExchange
 from distspmd.plans.machine import RATES, Machine
 from distspmd.plans.matrix_exchange import MatrixExchange
@@ -248,7 +249,7 @@ class PlannedMemlet:
         return " + ".join(str(step.kind) for step in self.solution.plan.steps)
 
 
-RecordedMove: TypeAlias = PlannedMemlet | RowExchange | LineExchange | MatrixExchange | Pipeline
+RecordedMove: TypeAlias = PlannedMemlet | Exchange
 """Communication of a lowered program."""
 
 
@@ -354,12 +355,12 @@ class Lowering:
         return max([1, *(space.mesh.size for space in self.spaces), *held])
 
     @property
-    def talks(self) -> tuple[LineExchange | MatrixExchange | Pipeline, ...]:
+    def talks(self) -> tuple[Exchange, ...]:
         """Library calls in which ranks talk, by the numbers of their nodes."""
         return (*self.on_lines, *self.matrices, *self.pipelines)
 
     @property
-    def within_nodes(self) -> tuple[RowExchange | LineExchange | MatrixExchange | Pipeline, ...]:
+    def within_nodes(self) -> tuple[Exchange, ...]:
         """What nodes move themselves."""
         return (*self.row_exchanges, *(talk for talk in self.talks if talk.is_split))
 

@@ -10,7 +10,7 @@ import ast
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,12 +26,13 @@ from distspmd.analysis import library_costs
 from distspmd.analysis.accesses import changes_in_loops
 from distspmd.analysis.iteration_spaces import IterationSpace, main_map, parameters_of, window_name
 from distspmd.analysis.library_costs import Operations
-from distspmd.analysis.loop_runs import busiest, times
+from distspmd.analysis.loop_runs import busiest, times, times_exactly
 from distspmd.analysis.scopes import nodes_inside
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Use, Write
 from distspmd.expressions.ir import Expression, Operation
 from distspmd.expressions.operations import OPERATIONS
+from distspmd.layouts.intervals import Interval
 from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import NEST, Contraction, fastest_implementation
 from distspmd.nodes.host_call import HostCall
@@ -43,8 +44,11 @@ from distspmd.nodes.scatter import Scatter
 from distspmd.nodes.tell import Told
 from distspmd.plans.dealt_matrix import TOGETHER, WIDEST
 from distspmd.plans.heuristics import HEURISTICS
+from distspmd.plans.line_exchange import LineExchange
+from distspmd.plans.long_transform import LongTransform
 from distspmd.plans.machine import RATES, Kind, Machine
 from distspmd.plans.matrix_calls import evenly, has_sides
+from distspmd.plans.sample_sort import SampleSort
 from distspmd.plans.tall_matrix import TALL
 from distspmd.plans.tile_work import TileWork
 
@@ -100,6 +104,23 @@ class Work:
             machine: what messages cost.
         """
         return np.zeros(len(parts))
+
+
+@dataclass(frozen=True)
+class LineWork(Work):
+    """The work on a line that ranks have in parts.
+
+    Attributes:
+        exchange: what they tell each other, on any parts.
+    """
+
+    exchange: LineExchange = field(kw_only=True)
+
+    def talking(self, parts: NDArray[np.int64], machine: Machine) -> NDArray[np.float64]:
+        """Seconds in which ranks tell each other, of each tiling."""
+        counts = parts.prod(axis=1).tolist()
+        known = {n: self.exchange.evenly(n).seconds(machine) for n in dict.fromkeys(counts)}
+        return np.array([known[n] for n in counts])
 
 
 @dataclass(frozen=True)
@@ -260,16 +281,45 @@ _BY_BYTES = 0.4
 def _line_in_parts(space: IterationSpace) -> Work:
     """An element of a line that is sorted in parts and merged, or chosen, or transformed."""
     node: Any = space.node
-    if node.chooses:
-        return Work(Kind.LINE, 2.0)
     (length,) = (_length((e.end - e.begin) / e.step) for e in space.ranges)
+    exchange = replace(line_exchange(space, "", ((0, round(length)),)), source="")
+    if node.chooses:
+        return LineWork(Kind.LINE, 2.0, exchange=exchange)
     if node.function == TRANSFORM:
-        return Work(Kind.TRANSFORM, library_costs.transformed(length) / max(1.0, length))
+        each = library_costs.transformed(length) / max(1.0, length)
+        return LineWork(Kind.TRANSFORM, each, exchange=exchange)
     kind = Kind.ORDER if node.with_places else Kind.SORT
-    (given,) = (e.data.data for e in space.state.in_edges(node) if e.dst_conn == "_in")
-    dtype = np.dtype(space.state.sdfg.arrays[given].dtype.as_numpy_dtype())
+    dtype = _line_dtypes(space)[0]
     share = _BY_BYTES if dtype.kind in "biuf" and dtype.itemsize <= 8 else 1.0
-    return Work(kind, share * library_costs.sorted_elements(length) / max(1.0, length))
+    each = share * library_costs.sorted_elements(length) / max(1.0, length)
+    return LineWork(kind, each, exchange=exchange)
+
+
+def _line_dtypes(space: IterationSpace) -> tuple[np.dtype[Any], np.dtype[Any]]:
+    """Of the elements of a line in parts, and of what is made of it."""
+    node: Any = space.node
+    arrays = space.state.sdfg.arrays
+    (given,) = (e.data.data for e in space.state.in_edges(node) if e.dst_conn == "_in")
+    made = next(e.data.data for e in space.state.out_edges(node) if e.data.data)
+    of, to = (np.dtype(arrays[name].dtype.as_numpy_dtype()) for name in (given, made))
+    return of, to
+
+
+def line_exchange(space: IterationSpace, made: str, parts: tuple[Interval, ...]) -> LineExchange:
+    """What ranks tell each other within a call on a line in parts.
+
+    Args:
+        space: of the call.
+        made: the container that gets what is made of the line.
+        parts: of the line by ranks.
+    """
+    node: Any = space.node
+    given, own = (dtype.itemsize for dtype in _line_dtypes(space))
+    size = own + max(own, given) if node.with_places else own  # as a struct of both
+    rest = parts, str(space.source or ""), times_exactly(space.state)
+    if node.function == TRANSFORM:
+        return LongTransform(made, size, *rest)
+    return SampleSort(made, size, *rest, chooses=node.chooses)
 
 
 def _lapack(space: IterationSpace) -> Work:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from distspmd.lowering import Lowering
+from distspmd.lowering import Lowering, RecordedMove
 from distspmd.plans.calibration import is_wanted, keep
 from distspmd.plans.machine import Machine
 from distspmd.runtime.engine.engine import Engine
@@ -85,7 +85,7 @@ class FirstCalls:
         every = np.where(ranks[:, 1:] > 0, ranks[:, 1:], np.inf).min(axis=0, initial=np.inf)
         predicted = predict(lowering)
         parts = [("the work of its ranks", work, predicted.compute)]
-        made = [*lowering.memlets, *lowering.fetches, *lowering.within_nodes]
+        made: list[RecordedMove] = [*lowering.memlets, *lowering.fetches, *lowering.within_nodes]
         for move, seconds, (data, _, _, asked) in zip(made, every, predicted.moves, strict=True):
             if np.isfinite(seconds) and move.times is not None:
                 parts.append((f"{move.steps} of {data}", float(seconds), asked))

@@ -15,7 +15,7 @@ from distspmd.analysis.loop_runs import times, times_exactly
 from distspmd.analysis.row_sets import flat_parts
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Write, asked_elements
-from distspmd.analysis.work import matrix_call, tile_work
+from distspmd.analysis.work import line_exchange, matrix_call, tile_work
 from distspmd.dace_compat.carried import carry
 from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Numbers
@@ -32,7 +32,7 @@ from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.nodes.host_call import HostCall
 from distspmd.nodes.lapack import COLUMNS
 from distspmd.nodes.lapack_together import ROWS, LapackTogether
-from distspmd.nodes.line_in_parts import TRANSFORM, LineInParts
+from distspmd.nodes.line_in_parts import LineInParts
 from distspmd.nodes.scatter import Scatter
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.deal_blocks import asked_by
@@ -43,12 +43,10 @@ from distspmd.placement.homes import Home
 from distspmd.placement.propagation import Tiled
 from distspmd.planning.select import Solution, select_plan
 from distspmd.plans.line_exchange import LineExchange
-from distspmd.plans.long_transform import LongTransform
 from distspmd.plans.matrix_calls import exchange_of
 from distspmd.plans.matrix_exchange import MatrixExchange
 from distspmd.plans.pipeline import Pipeline
 from distspmd.plans.redistribution import Redistribution
-from distspmd.plans.sample_sort import SampleSort
 from distspmd.plans.scattered_write import ScatteredWrite
 from distspmd.plans.tile_work import TileWork
 from distspmd.schedule import Axes, Holding
@@ -134,7 +132,7 @@ def _calls_on_lines(compilation: Compilation, ranks: int) -> Iterator[LineExchan
     for space in compilation.spaces:
         node = space.node
         if isinstance(node, LineInParts):
-            yield _line(space, node, compilation, ranks)
+            yield _line(space, compilation, ranks)
         elif isinstance(node, Scatter) and node.in_parts:
             yield _write(space, node, compilation, ranks)
         else:
@@ -142,24 +140,14 @@ def _calls_on_lines(compilation: Compilation, ranks: int) -> Iterator[LineExchan
         node.index, number = number, number + 1
 
 
-def _line(
-    space: IterationSpace, node: LineInParts, compilation: Compilation, ranks: int
-) -> LineExchange:
+def _line(space: IterationSpace, compilation: Compilation, ranks: int) -> LineExchange:
     """A call on lines in parts."""
     tiled = compilation.tiled[space.name]
     (bounds,) = np.moveaxis(_bounds(tiled.tiling, {}), 1, 0)
     parts = [(int(lo), int(hi)) if lo < hi else (0, 0) for lo, hi in bounds]
     parts += [(0, 0)] * (ranks - len(parts))
     (made,) = (use.data for use in tiled.uses if not isinstance(use, Read))
-    size = compilation.dtypes[made].itemsize
-    if node.with_places:  # as a struct of both
-        given = next(use.data for use in tiled.uses if isinstance(use, Read))
-        size += max(size, compilation.dtypes[given].itemsize)
-    runs = times_exactly(space.state)
-    source = str(space.source or "")
-    if node.function == TRANSFORM:
-        return LongTransform(made, size, tuple(parts), source, runs)
-    return SampleSort(made, size, tuple(parts), source, runs, chooses=node.chooses)
+    return line_exchange(space, made, tuple(parts))
 
 
 def _write(

@@ -188,7 +188,7 @@ class DealtMatrix(MatrixExchange):
 
     @property
     def what(self) -> str:
-        """What is called."""
+        """What it is, in messages."""
         return self._row.title
 
     @property

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import itertools
+from dataclasses import dataclass, replace
+from typing import Self
 
 from distspmd.layouts.intervals import Interval
+from distspmd.plans.exchange import Exchange
 
 
 @dataclass(frozen=True)
-class LineExchange:
+class LineExchange(Exchange):
     """A call in a lowered program on a line that lies in parts on several ranks.
 
     Attributes:
@@ -31,7 +34,7 @@ class LineExchange:
         return len(self.parts)
 
     @property
-    def holders(self) -> tuple[int, ...]:
+    def workers(self) -> tuple[int, ...]:
         """Ranks that work, by their parts: the first of those with the same part."""
         first: dict[Interval, int] = {}
         for rank, (lo, hi) in enumerate(self.parts):
@@ -41,60 +44,25 @@ class LineExchange:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Elements of the parts of the holders."""
-        return tuple(self.parts[rank][1] - self.parts[rank][0] for rank in self.holders)
-
-    @property
-    def is_split(self) -> bool:
-        """Whether anything moves."""
-        return len(self.holders) > 1
+        """Elements of the parts of the workers."""
+        return tuple(self.parts[rank][1] - self.parts[rank][0] for rank in self.workers)
 
     @property
     def given_bytes(self) -> int:
         """Bytes of results that ranks get from others with the same part."""
         return (sum(hi - lo for lo, hi in self.parts) - sum(self.sizes)) * self.itemsize
 
-    @property
-    def expected_bytes(self) -> int:
-        """Bytes that all ranks receive, as far as they are known before the run."""
-        raise NotImplementedError
-
-    @property
-    def rounds(self) -> int:
-        """How often ranks wait for each other's messages."""
-        return 1
-
-    @property
-    def title(self) -> str:
-        """What it is called in messages."""
-        raise NotImplementedError
-
-    @property
-    def received(self) -> int | None:
-        """Bytes that all ranks receive in a run; None where data decide them."""
-        return None
+    def evenly(self, count: int) -> Self:
+        """The same of a line of which so many ranks have even parts."""
+        length = max((hi for _, hi in self.parts), default=0)
+        return replace(self, parts=tuple(even(length, count)))
 
     @property
     def asked(self) -> tuple[int, ...]:
         """Dimensions in which data decide what moves."""
         return (0,)
 
-    @property
-    def layouts(self) -> str:
-        """The parts, in which the line is before and after."""
-        raise NotImplementedError
 
-    @property
-    def found(self) -> str:
-        """Who finds out what moves."""
-        raise NotImplementedError
-
-    @property
-    def steps(self) -> str:
-        """What carries it out."""
-        raise NotImplementedError
-
-    @property
-    def bytes_text(self) -> str:
-        """The bytes that ranks receive, as far as they are known before the run."""
-        raise NotImplementedError
+def even(extent: int, parts: int) -> list[Interval]:
+    """Parts of about as many elements each."""
+    return list(itertools.pairwise(extent * k // parts for k in range(parts + 1)))

@@ -10,7 +10,6 @@ parts.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from distspmd.layouts.intervals import Interval
-from distspmd.plans.line_exchange import LineExchange
+from distspmd.plans.line_exchange import LineExchange, even
 
 FEWEST_ROWS = 16
 """Of the matrix that a line is, as in ``kernels/long_transform.hpp``."""
@@ -52,7 +51,7 @@ class LongTransform(LineExchange):
     def _moves(self) -> Iterator[int]:
         """Elements that change their rank in each step."""
         rows, columns = matrix_of(self.length)
-        parts = [self.parts[rank] for rank in self.holders]
+        parts = [self.parts[rank] for rank in self.workers]
         of_rows, of_columns = even(rows, len(parts)), even(columns, len(parts))
         pairs = zip(of_rows, of_columns, strict=True)
         turned = rows * columns - sum((b - a) * (d - c) for (a, b), (c, d) in pairs)
@@ -75,25 +74,20 @@ class LongTransform(LineExchange):
         return 4 if self.convolves else 3
 
     @property
-    def received(self) -> int | None:
-        """Bytes that all ranks receive in a run; None where it is not known how often it runs."""
-        return None if self.times is None else self.times * self.expected_bytes
-
-    @property
     def asked(self) -> tuple[int, ...]:
         """Data decide nothing."""
         return ()
 
     @property
-    def title(self) -> str:
-        """What it is called in messages."""
-        return f"the transform of {self.data} of {self.source or 'the program'}"
+    def what(self) -> str:
+        """What it is, in messages."""
+        return f"the transform of {self.data}"
 
     @property
     def layouts(self) -> str:
         """The parts, in which the line is before and after."""
         rows, columns = matrix_of(self.length)
-        many = len(self.holders)
+        many = len(self.workers)
         turned = " -> columns -> parts" if self.convolves else " -> parts"
         return f"{many} parts -> columns of {rows} x {columns} -> rows{turned}"
 
@@ -106,16 +100,6 @@ class LongTransform(LineExchange):
     def steps(self) -> str:
         """What carries it out."""
         return "convolution in four steps" if self.convolves else "four-step transform"
-
-    @property
-    def bytes_text(self) -> str:
-        """The bytes that ranks receive."""
-        return f"{self.expected_bytes:,}"
-
-
-def even(extent: int, parts: int) -> list[Interval]:
-    """Parts of about as many lines each."""
-    return list(itertools.pairwise(extent * k // parts for k in range(parts + 1)))
 
 
 def moving(parts: list[Interval], width: int, windows: list[Interval]) -> int:

@@ -82,15 +82,15 @@ Rate = tuple[float, float]
 RATES: Mapping[Kind, Rate] = {
     Kind.LINE: (8.5e-10, 0.0),
     Kind.SORT: (4.6e-9, 1e-10),
-    Kind.ORDER: (5e-9, 3e-9),
+    Kind.ORDER: (3e-9, 2e-9),
     Kind.SEARCH: (8e-9, 0.0),
-    Kind.TRANSFORM: (4e-10, 2.5e-10),
-    Kind.LU: (5e-11, 3e-10),
-    Kind.CHOLESKY: (6e-11, 3e-10),
-    Kind.QR: (7e-11, 5e-10),
-    Kind.EIGEN: (2.6e-11, 3e-9),
-    Kind.GENERAL_EIGEN: (1e-10, 8e-9),
-    Kind.SVD: (3e-11, 3e-9),
+    Kind.TRANSFORM: (5e-10, 1e-10),
+    Kind.LU: (3e-11, 3e-10),
+    Kind.CHOLESKY: (3e-11, 3e-10),
+    Kind.QR: (3e-11, 5e-10),
+    Kind.EIGEN: (2e-11, 2e-9),
+    Kind.GENERAL_EIGEN: (7e-11, 8e-9),
+    Kind.SVD: (2e-11, 2e-9),
     Kind.FETCH: (2.5e-9, 0.0),
     Kind.PYTHON: (1.5e-5, 2e-9),
 }
@@ -142,12 +142,12 @@ class Machine:
     single_copy_bytes: int = 1 << 16
     run_bytes: int = 1 << 16
     run: float = 0
-    product: float = 5e-11
+    product: float = 2.5e-11
     single: float = 0.5
     packing: float = 0
-    operation: float = 5e-10
+    operation: float = 2e-10
     function: float = 1
-    stream: float = 1e-10
+    stream: float = 4.5e-11
     cached: float = 1
     cache: float = 0
     near: float = 0
@@ -177,7 +177,7 @@ class Machine:
                 "where all are on one node."
             )
 
-    def passing(self, messages: int, nbytes: int) -> float:
+    def passing(self, messages: int, nbytes: float) -> float:
         """Seconds of so many messages one after the other, of so many bytes together."""
         return messages * self.alpha + nbytes * self.beta
 

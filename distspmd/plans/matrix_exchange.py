@@ -6,11 +6,11 @@ import functools
 from dataclasses import dataclass
 
 from distspmd.layouts.intervals import Interval
-from distspmd.plans.machine import Machine
+from distspmd.plans.exchange import Exchange
 
 
 @dataclass(frozen=True)
-class MatrixExchange:
+class MatrixExchange(Exchange):
     """A call of a function on one matrix in a lowered program.
 
     Attributes:
@@ -61,52 +61,3 @@ class MatrixExchange:
     def block(self) -> int:
         """Columns of a block, where they are dealt."""
         return 1
-
-    @property
-    def expected_bytes(self) -> int:
-        """Bytes that all ranks receive."""
-        raise NotImplementedError
-
-    def seconds(self, machine: Machine) -> float:
-        """Of what moves in one call."""
-        raise NotImplementedError
-
-    @property
-    def what(self) -> str:
-        """What is called."""
-        raise NotImplementedError
-
-    @property
-    def title(self) -> str:
-        """What it is called in messages."""
-        return f"{self.what} of {self.source or self.data}"
-
-    @property
-    def received(self) -> int | None:
-        """Bytes that all ranks receive in a run; None where it is not known how often it runs."""
-        return None if self.times is None else self.times * self.expected_bytes
-
-    @property
-    def asked(self) -> tuple[int, ...]:
-        """Dimensions in which data decide what moves: none."""
-        return ()
-
-    @property
-    def layouts(self) -> str:
-        """How the matrix lies before, within and after."""
-        raise NotImplementedError
-
-    @property
-    def found(self) -> str:
-        """Who finds out what moves."""
-        return "known before"
-
-    @property
-    def steps(self) -> str:
-        """What carries it out."""
-        raise NotImplementedError
-
-    @property
-    def bytes_text(self) -> str:
-        """The bytes that ranks receive, beside those of textbooks."""
-        raise NotImplementedError

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from distspmd.plans.exchange import Exchange
 from distspmd.plans.machine import Machine
 from distspmd.plans.tile_work import TileWork
 
@@ -68,7 +69,7 @@ class Handing:
 
 
 @dataclass(frozen=True)
-class Pipeline:
+class Pipeline(Exchange):
     """A loop of a lowered program that ranks run one behind the other, in blocks.
 
     Attributes:
@@ -105,6 +106,11 @@ class Pipeline:
         return len(self.tiles)
 
     @property
+    def workers(self) -> tuple[int, ...]:
+        """Ranks that hand on, or get."""
+        return tuple(rank for chain in self.chains if len(chain) > 1 for rank in chain)
+
+    @property
     def rows(self) -> int:
         """Iterations of the longest tile."""
         return max(end - first for first, end in self.tiles)
@@ -117,28 +123,13 @@ class Pipeline:
         return -(-length // self.width)
 
     @property
-    def nbytes(self) -> int:
+    def expected_bytes(self) -> int:
         """Bytes that all ranks receive in one run: the rim of each boundary, once."""
         at_once = self.handing.nbytes * self.handing.values
         firsts = (self.tiles[rank][0] for chain in self.chains for rank in chain[1:])
         return sum(
             at_once * min(self.depth, first - self.begin) // max(1, self.depth) for first in firsts
         )
-
-    @property
-    def received(self) -> int | None:
-        """Bytes that all ranks receive in all runs; None where it is not known how many are."""
-        return None if self.times is None else self.times * self.nbytes
-
-    @property
-    def expected_bytes(self) -> int:
-        """Bytes that all ranks receive in one run."""
-        return self.nbytes
-
-    @property
-    def most_bytes(self) -> int:
-        """Bytes that all ranks receive in one run at most."""
-        return self.nbytes
 
     def seconds(self, machine: Machine) -> float:
         """Seconds of one run beside the work of a tile."""
@@ -147,19 +138,9 @@ class Pipeline:
         return float(self.handing.waiting(machine, parts, self.rows, own))
 
     @property
-    def is_split(self) -> bool:
-        """Whether anything moves."""
-        return any(len(chain) > 1 for chain in self.chains)
-
-    @property
-    def title(self) -> str:
-        """What it is called in messages."""
-        return f"the pipeline over {self.variable} of {self.source or 'the program'}"
-
-    @property
-    def asked(self) -> tuple[int, ...]:
-        """Dimensions in which data decide what moves."""
-        return ()
+    def what(self) -> str:
+        """What it is, in messages."""
+        return f"the pipeline over {self.variable}"
 
     @property
     def layouts(self) -> str:
@@ -176,11 +157,6 @@ class Pipeline:
     def steps(self) -> str:
         """What carries it out."""
         return f"{self.blocks} blocks of {self.width}, a message each"
-
-    @property
-    def bytes_text(self) -> str:
-        """The bytes that ranks receive."""
-        return f"{self.nbytes:,}"
 
 
 def chains_of(

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from distspmd.errors import PlanError
 from distspmd.layouts.intervals import Interval
 from distspmd.plans.encoding import DTYPES
+from distspmd.plans.exchange import Exchange
 
 Arrays = Mapping[str, NDArray[Any]]
 """Values of members and indices, by name."""
@@ -71,7 +72,7 @@ class RowSet:
 
 
 @dataclass(frozen=True)
-class RowExchange:
+class RowExchange(Exchange):
     """One exchange of rows of a lowered program.
 
     Attributes:
@@ -105,9 +106,15 @@ class RowExchange:
             raise PlanError(f"rows of {self.data!r}: {self.dtype} cannot be added up.")
 
     @property
-    def rounds(self) -> int:
-        """How often ranks wait for each other's messages."""
-        return 1
+    def ranks(self) -> int:
+        """Ranks that take part in the run."""
+        return len(self.first)
+
+    @property
+    def workers(self) -> tuple[int, ...]:
+        """Ranks that have rows, or need them."""
+        both = enumerate(zip(self.has.parts, self.needs.parts, strict=True))
+        return tuple(rank for rank, sides in both if _some(sides))
 
     @property
     def nrow(self) -> int:
@@ -123,14 +130,9 @@ class RowExchange:
         return round(copies * each * self.nrow * (1 - 1 / max(1, holders)))
 
     @property
-    def title(self) -> str:
-        """What it is called in messages."""
-        return f"the exchange of rows of {self.data} of {self.source or 'the program'}"
-
-    @property
-    def received(self) -> int | None:
-        """Bytes that all ranks receive in a run, which are not known before."""
-        return None
+    def what(self) -> str:
+        """What it is, in messages."""
+        return f"the exchange of rows of {self.data}"
 
     @property
     def asked(self) -> tuple[int, ...]:

@@ -54,27 +54,26 @@ class SampleSort(LineExchange):
         if not self.is_split:
             return 0
         order = np.flatnonzero(line) if self.chooses else np.argsort(line, kind="stable")
-        ends = [self.parts[rank] for rank in self.holders]
+        ends = [self.parts[rank] for rank in self.workers]
         stays = sum(int(((order[lo:hi] >= lo) & (order[lo:hi] < hi)).sum()) for lo, hi in ends)
         return (len(order) - stays) * self.itemsize + self.given_bytes
 
     def simulate(self, tiles: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         """The parts of the line in order, of its parts: the meaning of a sort of elements."""
-        line = np.concatenate([tiles[rank] for rank in self.holders] or [np.zeros(0)])
+        line = np.concatenate([tiles[rank] for rank in self.workers] or [np.zeros(0)])
         found = np.sort(line, kind="stable")
         return [found[lo:hi] for lo, hi in self.parts]
 
     @property
-    def title(self) -> str:
-        """What it is called in messages."""
-        what = "choice" if self.chooses else "sort"
-        return f"the {what} of {self.data} of {self.source or 'the program'}"
+    def what(self) -> str:
+        """What it is, in messages."""
+        return f"the {'choice' if self.chooses else 'sort'} of {self.data}"
 
     @property
     def layouts(self) -> str:
         """The parts, in which the line is before and after."""
         done = "closed up" if self.chooses else "in order"
-        return f"{len(self.holders)} parts -> {len(self.holders)} parts {done}"
+        return f"{len(self.workers)} parts -> {len(self.workers)} parts {done}"
 
     @property
     def found(self) -> str:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from distspmd.layouts.intervals import Box, Interval
 from distspmd.plans.line_exchange import LineExchange
+from distspmd.plans.machine import Machine
 
 
 @dataclass(frozen=True)
@@ -114,10 +115,17 @@ class ScatteredWrite(LineExchange):
             total += share * each * sum(lengths)
         return round(total)
 
+    def seconds(self, machine: Machine) -> float:
+        """Of what moves each time, on the average: nothing, where all of it moves but once."""
+        often = 1 / max(1, self.times or 1) if self.keeps_places and self.keeps_values else 1.0
+        moving = super().seconds(machine)
+        waiting = self.rounds * (len(self.workers) - 1) * machine.alpha if self.is_split else 0.0
+        return moving - (1 - often) * waiting
+
     @property
-    def title(self) -> str:
-        """What it is called in messages."""
-        return f"the write to {self.data} of {self.source or 'the program'}"
+    def what(self) -> str:
+        """What it is, in messages."""
+        return f"the write to {self.data}"
 
     @property
     def asked(self) -> tuple[int, ...]:

@@ -75,7 +75,7 @@ class TallMatrix(MatrixExchange):
 
     @property
     def what(self) -> str:
-        """What is called."""
+        """What it is, in messages."""
         return TALL[self.function]
 
     @property

@@ -65,6 +65,13 @@ def common(a: Stack, b: Stack) -> Counts:
     return found
 
 
+def apart(a: Stack, b: Stack) -> NDArray[np.bool_]:
+    """Whether boxes with something in them do not even touch the others: (candidates, ranks)."""
+    gap = np.maximum(a[..., 0] - b[..., 1], b[..., 0] - a[..., 1]) > 0
+    found: NDArray[np.bool_] = gap.any(axis=-1) & (volumes(a) > 0)
+    return found
+
+
 def common_with_one(bounds: Stack, boxes: Stack) -> Counts:
     """Elements that each box has in common with one box: (boxes, candidates, ranks)."""
     different, of = distinct(boxes)

@@ -128,6 +128,7 @@ class Model:
     _tilings: dict[Any, Tilings] = field(default_factory=dict)
     _uses: dict[Any, UseArrays] = field(default_factory=dict)
     _dwellings: dict[Any, HomeVariable] = field(default_factory=dict)
+    _of_rims: list[UseArrays] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         program = self.program
@@ -140,6 +141,7 @@ class Model:
             self.spaces.append(self._space(name, candidates, uses, rims.get(name, frozenset())))
         for data, own in uses.items():
             self.homes += self._home(data, own).family
+        self._wait_for_rims(uses)
 
     def _rims(self) -> Iterator[tuple[str, Set[str]]]:
         """Spaces that write small pieces, and what they touch that the large piece does too.
@@ -154,6 +156,21 @@ class Model:
             for other in others:
                 if _RIM * math.prod(extent.iterations for extent in other.space.ranges) <= most:
                     yield other.space.name, touched
+
+    def _wait_for_rims(self, uses: Mapping[str, Sequence[UseArrays]]) -> None:
+        """Add what it takes to wait for the little that a rim reads far from its large piece.
+
+        Both take one candidate, so that those of the same number are compared.
+        """
+        large = {name: group[0] for group in self._pieces_of for name in group}
+        spaces = {space.name: space for space in self.spaces}
+        for own in self._of_rims:
+            beside = [use.tiles for use in uses[own.slot.data] if use.space == large[own.space]]
+            waits = np.all(
+                [boxes.apart(own.tiles.bounds, other.bounds) for other in beside], axis=0
+            )
+            waiting = own.times * self.program.machine.alpha
+            spaces[own.space].seconds[waits.any(axis=1)] += waiting
 
     def _space(
         self,
@@ -188,6 +205,8 @@ class Model:
             own = replace(self._uses[alike], space=name, slot=slot)
             if slot.data not in without:
                 uses.setdefault(slot.data, []).append(own)
+            elif isinstance(slot.use, Read):
+                self._of_rims.append(own)
             held = own.tiles.volumes.astype(np.float64)
             size = program.itemsizes[slot.data]
             if isinstance(slot.use, Read | Update) and slot.use.approximate:

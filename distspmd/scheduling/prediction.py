@@ -10,8 +10,6 @@ from distspmd.lowering import Lowering, lowering_of
 from distspmd.plans.cost import cost
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
-from distspmd.plans.matrix_exchange import MatrixExchange
-from distspmd.plans.pipeline import Pipeline
 from distspmd.tables import Table, as_html, as_text, shorten
 
 _LAYOUT = 60
@@ -107,13 +105,7 @@ def predict(lowered: Any, machine: Machine | None = None) -> Prediction:
         moves.append((memlet.data, memlet.layouts, times, float(seconds)))
     for rows in found.within_nodes:
         times = rows.times or HEURISTICS.unknown_loop
-        if isinstance(rows, MatrixExchange | Pipeline):
-            once = rows.seconds(model)
-        else:
-            each = rows.expected_bytes / max(1, found.ranks)
-            once = rows.rounds * (found.ranks - 1) * model.alpha + each * model.beta
-        seconds = times * once
-        moves.append((rows.data, rows.layouts, times, seconds))
+        moves.append((rows.data, rows.layouts, times, times * rows.seconds(model)))
     return Prediction(
         tuple((space.name, space.work.seconds(model)) for space in found.spaces), tuple(moves)
     )

@@ -24,6 +24,8 @@ from distspmd.scheduling.tiles import Tiles
 from distspmd.tables import Table, as_html, as_text
 from distspmd.wcsp.solver import Solution
 
+LONGER = "to move its data would take longer"
+"""Why nothing is split that could be."""
 MOST_BARS = 40
 """Spaces that are drawn."""
 
@@ -269,7 +271,7 @@ def _why_whole(model: Model) -> str:
         for space in model.spaces
         for candidate in space.candidates
     )
-    return "to move its data would take longer" if split else "no iteration space can be"
+    return LONGER if split else "no iteration space can be"
 
 
 def _on_mesh(model: Model, name: str, mesh: Mesh, candidate: Candidate) -> OnMesh:

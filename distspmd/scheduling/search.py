@@ -42,7 +42,7 @@ from distspmd.scheduling.interleaved import fold_all, rounds_in
 from distspmd.scheduling.kept_schedules import found_or_kept, key_of
 from distspmd.scheduling.model import Model, Program
 from distspmd.scheduling.prediction import predict
-from distspmd.scheduling.result import SearchResult, found_on
+from distspmd.scheduling.result import LONGER, SearchResult, found_on
 from distspmd.wcsp.solver import Solution, solve
 
 _TRIES = 50
@@ -57,6 +57,8 @@ _HALF = 0.5
 """Of the time: where communication takes more, fewer ranks may be faster."""
 _MORE = 1.05
 """Times that a schedule of the user's takes longer than one rank before it is told."""
+_AGREED = 1.05
+"""Times the cost of a schedule as searched for, within which what is lowered takes as long."""
 _WORTHWHILE = 0.01
 """Of the time: what moves of an array must take, for the search to deal its parts in blocks."""
 _LEAST = 0.5
@@ -210,23 +212,38 @@ def lower_searched(
     machine = machine or machine_here()
     arguments = with_held(sdfg, schedule, arguments)
 
-    def search() -> SearchResult:
-        with notice_if_long(_LONG.format(sdfg.name, options.ranks, options.seconds), _SECONDS_TOLD):
-            return search_numbers(
-                sdfg, options, schedule, arguments=arguments, machine=machine, fuse=fuse
-            )
+    made: dict[int, Lowering] = {}
 
     def lowered(found: SearchResult) -> Lowering:
-        return lower_numbers(
+        if id(found) not in made:
+            made[id(found)] = lower_numbers(
+                sdfg,
+                found.schedule,
+                arguments=arguments,
+                solvers=solvers,
+                machine=machine,
+                deterministic=deterministic,
+                fuse=fuse,
+                there_are=options.ranks,
+            )
+        return made[id(found)]
+
+    def searched(ranks: int) -> SearchResult:
+        return search_numbers(
             sdfg,
-            found.schedule,
+            replace(options, ranks=ranks),
+            schedule,
             arguments=arguments,
-            solvers=solvers,
             machine=machine,
-            deterministic=deterministic,
             fuse=fuse,
-            there_are=options.ranks,
         )
+
+    is_free = options.mesh is None and options.memory is None and not schedule
+    least = ranks_of(arguments or {}) if is_free else options.ranks
+
+    def search() -> SearchResult:
+        with notice_if_long(_LONG.format(sdfg.name, options.ranks, options.seconds), _SECONDS_TOLD):
+            return _cheapest(searched(options.ranks), searched, lowered, least)
 
     asked = replace(options, progress=None)
     found, is_kept = found_or_kept(key_of(sdfg, schedule, machine, asked, arguments, fuse), search)
@@ -242,6 +259,38 @@ def lower_searched(
     lowering = replace(lowering, remarks=remarks, searched=found.reason)
     carry(lowering.sdfg, lowering)
     return lowering
+
+
+def _cheapest(
+    found: SearchResult,
+    searched: Callable[[int], SearchResult],
+    lowered: Callable[[SearchResult], Lowering],
+    least: int,
+) -> SearchResult:
+    """What was found, or what takes fewer ranks where that is predicted to be faster once lowered.
+
+    A search prices what it has not lowered. Where that is as it said, nothing else is tried.
+
+    Args:
+        found: by a search.
+        searched: searches for so many ranks.
+        lowered: lowers what was found.
+        least: ranks that a schedule has at least.
+    """
+    if found.used <= max(1, least):
+        return found
+    seconds = predict(lowered(found)).seconds
+    if seconds <= min(_AGREED * found.cost, found.alone or math.inf):
+        return found
+    best, ranks = (seconds, found), found.used
+    while ranks > max(1, least):
+        ranks = max(1, least, ranks // min(candidates.prime_factors(ranks)))
+        other = searched(ranks)
+        if not other.is_split:
+            other = replace(other, why_whole=LONGER)
+        other = replace(other, ranks=found.ranks, alone=found.alone)
+        best = min(best, (predict(lowered(other)).seconds, other), key=lambda each: each[0])
+    return best[1]
 
 
 def lower_open(sdfg: SDFG, schedule: Entries, **options: Any) -> Lowering:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import distspmd
 from distspmd.frontend import numpy_program
 from distspmd.plans.machine import TURN, Machine
 from distspmd.runtime.launch import driver_ranks
+from distspmd.scheduling import search
 
 N = 1 << 14
 SHARED = Machine(run=1e-8, near=32768, cache=1 << 20, cached=0.6, lone=0.7).shared_by(4, 2)
@@ -47,6 +49,36 @@ def compacted(x: Any) -> Any:
     return x[x > 0.5].sum() + np.cumsum(np.exp(x))
 
 
+def around(spins: Any) -> None:
+    for _ in range(10):
+        near = np.roll(spins, 1, 0) + np.roll(spins, -1, 0) + np.roll(spins, 1, 1)
+        spins[:] = near - 3 * np.roll(np.roll(spins, -1, 0), -1, 1)
+
+
+def transformed(x: Any) -> Any:
+    return np.fft.fft(x)
+
+
+def in_order(x: Any) -> Any:
+    return np.sort(np.sin(x)), np.argsort(x)
+
+
+def deposits(y: Any, index: Any, v: Any) -> None:
+    for _ in range(10):
+        np.add.at(y, index, v)
+        y *= 1.01
+
+
+def factors(a: Any) -> Any:
+    return np.linalg.cholesky(a), np.linalg.qr(a[:, :4])[0]
+
+
+def sweeps(u: Any) -> None:
+    for i in range(1, u.shape[0] - 1):
+        for j in range(1, u.shape[1] - 1):
+            u[i, j] = (u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1]) / 4
+
+
 def programs() -> dict[Callable[..., Any], tuple[Any, ...]]:
     rng = np.random.default_rng(0)
     line, places = rng.random(N), rng.integers(0, N, N)
@@ -58,6 +90,12 @@ def programs() -> dict[Callable[..., Any], tuple[Any, ...]]:
         sorted_rows: (square,),
         solved: (square, square),
         compacted: (line,),
+        around: (rng.random((256, 256)),),
+        transformed: (rng.random(1 << 17),),
+        in_order: (rng.random(1 << 16),),
+        deposits: (rng.random(1 << 17), rng.integers(0, 1 << 17, 1 << 17), rng.random(1 << 17)),
+        factors: (square @ square.T,),
+        sweeps: (rng.random((1000, 1000)),),
     }
 
 
@@ -188,3 +226,28 @@ def test_a_row_that_data_choose_is_asked_for_once() -> None:
     asked = {fetch.data: fetch.elements for fetch in lowering.fetches if fetch.asked}
     assert asked
     assert set(asked.values()) == {1000.0}
+
+
+def heavy(x: Any) -> Any:
+    return np.cos(x).sum() + np.sort(x)[0]
+
+
+def test_what_takes_longer_lowered_than_searched_for_gives_way_to_fewer_ranks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DISTSPMD_CACHE", str(tmp_path))
+    machine = Machine(alpha=1.0, beta=1e-6)
+    real = search.search_numbers
+
+    def hopeful(*given: Any, **options: Any) -> Any:
+        return real(*given, **{**options, "machine": Machine(alpha=0, beta=0, copy=0)})
+
+    program = numpy_program(heavy, np.zeros(1 << 16))
+    assert distspmd.lower(program, ranks=4, machine=machine).ranks == 1
+    monkeypatch.setattr(search, "search_numbers", hopeful)
+    assert hopeful(copy.deepcopy(program), search.Options(4)).used == 4
+    twin = copy.deepcopy(program)
+    monkeypatch.setenv("DISTSPMD_CACHE", str(tmp_path / "other"))
+    found = distspmd.lower(twin, ranks=4, machine=machine)
+    assert found.ranks == 1
+    assert "to move its data would take longer" in found.opening

@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 from distspmd.errors import ArgumentError, CacheError, CompilationError, ToolchainError
 from distspmd.layouts import intervals
 from distspmd.plans.encoding import Function, Storage, words
-from distspmd.plans.line_exchange import LineExchange
+from distspmd.plans.exchange import Exchange
 from distspmd.plans.machine import Machine
-from distspmd.plans.matrix_exchange import MatrixExchange
-from distspmd.plans.pipeline import Pipeline
 from distspmd.plans.plan import Plan
 from distspmd.plans.request_encoding import Fetch
 from distspmd.plans.rewrites.chunk import MOST_ELEMENTS, chunk
@@ -75,7 +73,7 @@ class Engine(Closing):
         fetches: Sequence[Fetch] = (),
         functions: Mapping[Function, tuple[int, int, int]] | None = None,
         exchanges: Sequence[RowExchange] = (),
-        talks: Sequence[LineExchange | MatrixExchange | Pipeline] = (),
+        talks: Sequence[Exchange] = (),
     ) -> None:
         from mpi4py.MPI import _handleof
 

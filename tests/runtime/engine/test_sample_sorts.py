@@ -51,7 +51,7 @@ def test_a_rank_receives_what_others_had_of_its_part_of_the_result() -> None:
 
 def test_ranks_with_the_same_part_get_its_result() -> None:
     sort = SampleSort("x", 4, ((4, 8), (0, 4), (4, 8), (0, 0)))
-    assert sort.holders == (1, 0)
+    assert sort.workers == (1, 0)
     assert sort.most_bytes == 8 * 4 + 4 * 4
     assert sort.received_bytes(np.arange(8)) == 4 * 4
 
