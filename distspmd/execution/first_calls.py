@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from distspmd.lowering import Lowering, RecordedMove
-from distspmd.plans.calibration import is_wanted, keep
+from distspmd.lowering import Lowering, PlannedMemlet, RecordedMove
+from distspmd.plans.calibration import Part, is_wanted, keep
 from distspmd.plans.machine import Machine
 from distspmd.runtime.engine.engine import Engine
 from distspmd.runtime.launch.driver_ranks import machine_here
@@ -30,6 +30,8 @@ LEAST = 1e-3
 """Seconds of a call from which on times say something of the machine."""
 PREDICTED = 1e-4
 """Predicted seconds below which times are those of other things than the model has."""
+Learned = dict[Part, tuple[float, float]]
+"""How many times as long as predicted parts took, and how much that counts for each."""
 FAR = 2.0
 """How many times as long as predicted something takes that is told of."""
 
@@ -85,18 +87,17 @@ class FirstCalls:
         every = np.where(ranks[:, 1:] > 0, ranks[:, 1:], np.inf).min(axis=0, initial=np.inf)
         predicted = predict(lowering)
         parts = [("the work of its ranks", work, predicted.compute)]
+        moves: list[tuple[Part, float, float]] = []
         made: list[RecordedMove] = [*lowering.memlets, *lowering.fetches, *lowering.within_nodes]
         for move, seconds, (data, _, _, asked) in zip(made, every, predicted.moves, strict=True):
             if np.isfinite(seconds) and move.times is not None:
                 parts.append((f"{move.steps} of {data}", float(seconds), asked))
-        moving = [(found, asked) for _, found, asked in parts[1:] if asked >= PREDICTED]
-        ratios = [
-            _ratio(work, predicted.compute),
-            _ratio(sum(found for found, _ in moving), sum(asked for _, asked in moving)),
-        ]
-        if any(ratio is not None for ratio in ratios):
+                is_asked = isinstance(move, PlannedMemlet) and move.asked
+                moves.append((Part.ASKING if is_asked else Part.MOVING, float(seconds), asked))
+        learned = {**self._of_work(work), **_of_moves(moves)}
+        if learned:
             with contextlib.suppress(OSError):  # no place to keep it
-                keep(Machine.measured(), *ratios)
+                keep(Machine.measured(), learned)
         told = [(name, ratio) for name, *of in parts if (ratio := _ratio(*of)) is not None]
         far = [(max(ratio, 1 / ratio), name, ratio) for name, ratio in told]
         most, name, ratio = max(far, default=(1.0, "", 1.0))
@@ -105,6 +106,30 @@ class FirstCalls:
             notice(
                 f"{lowering.name}: {name}: {how}; run distspmd doctor --measure", of="first calls"
             )
+
+    def _of_work(self, seconds: float) -> Learned:
+        """How many times as long as predicted the work took, for each part of it by its share."""
+        lowering, shares = self.lowering, dict.fromkeys(Part, 0.0)
+        for space in lowering.spaces:
+            part = Part.of_work(space.work, lowering.machine)
+            if part is not None:
+                shares[part] += space.work.seconds(lowering.machine)
+        total = predict(lowering).compute
+        ratio = _ratio(seconds, total)
+        if ratio is None:
+            return {}
+        return {part: (ratio, own / total) for part, own in shares.items() if own > 0}
+
+
+def _of_moves(moves: Sequence[tuple[Part, float, float]]) -> Learned:
+    """How many times as long as predicted the parts of what moves took, each for itself."""
+    learned = {}
+    for part in {part for part, *_ in moves}:
+        own = [(found, by) for of, found, by in moves if of is part and by >= PREDICTED]
+        ratio = _ratio(sum(found for found, _ in own), sum(by for _, by in own))
+        if ratio is not None:
+            learned[part] = (ratio, 1.0)
+    return learned
 
 
 def _ratio(found: float, predicted: float) -> float | None:

@@ -1,8 +1,9 @@
 """What first calls of programs have taught of this host: factors on the machine model.
 
 A program's first calls are timed (``execution/first_calls.py``). How much longer its work and what
-it moved took than predicted is kept beside the measurements of the host, for each machine as it was
-before, and the next process predicts by it. ``distspmd doctor --measure`` finds the figures one by
+it moved took than predicted is kept beside the measurements of the host, for each part of the
+machine as it was before, and the next process predicts by it. A program teaches most of the part
+that it is predicted to spend its time on. ``distspmd doctor --measure`` finds the figures one by
 one, and begins again: what it finds is another machine.
 """
 
@@ -13,14 +14,17 @@ import hashlib
 import json
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from distspmd.plans.machine import RATES, Kind, Machine, measurements
+from distspmd.plans.tile_work import TileWork
 
 MOST = 100.0
-"""Neither factor is more, or less than its inverse."""
+"""No factor is more, or less than its inverse."""
 _WEIGHT = 4
 """Programs that count as much as those before them."""
 _NOT_CODE = (Kind.FETCH, Kind.PYTHON)
@@ -31,60 +35,88 @@ def is_wanted() -> bool:
     return os.environ.get("DISTSPMD_CALIBRATE", "1") != "0"
 
 
-@dataclass(frozen=True)
-class Factors:
-    """How many times as long as by the machine work takes, and bytes on their way.
+class Part(Enum):
+    """What has a factor of its own, by the parameters of the machine that it is on."""
 
-    Attributes:
-        work: of what each rank computes.
-        moving: of what ranks send and copy.
-        programs: that were timed.
+    LOOPS = "operations of loops"
+    MEMORY = "bytes that loops read and write"
+    PRODUCTS = "products of matrices"
+    CALLS = "library calls"
+    MOVING = "bytes on their way"
+    ASKING = "elements that are asked for"
+
+    @classmethod
+    def of_work(cls, work: TileWork, machine: Machine) -> Part | None:
+        """The part that decides how long work takes; None for calls of Python."""
+        if work.kind.is_product:
+            return cls.PRODUCTS
+        if work.kind in RATES:
+            return None if work.kind in _NOT_CODE else cls.CALLS
+        coding = work.operations * machine.rate(work.kind)[0]
+        return cls.LOOPS if coding > work.nbytes * machine.stream else cls.MEMORY
+
+
+_FIELDS = {
+    Part.LOOPS: ("operation",),
+    Part.MEMORY: ("stream",),
+    Part.PRODUCTS: ("product", "packing"),
+    Part.MOVING: ("beta", "copy", "run", "far_beta"),
+}
+_KINDS = {Part.CALLS: {*RATES} - {*_NOT_CODE}, Part.ASKING: {Kind.FETCH}}
+
+
+@dataclass(frozen=True)
+class Factor:
+    """How many times as long as by the machine a part takes, and how many programs say so.
+
+    A program counts for a part by the share of its time that the part is predicted to take.
     """
 
-    work: float = 1.0
-    moving: float = 1.0
-    programs: int = 0
+    times: float = 1.0
+    weight: float = 0.0
 
-    def of(self, machine: Machine) -> Machine:
-        """The machine that takes so long."""
-        if self.work == self.moving == 1:
-            return machine
-        rates = tuple(
-            (kind.name, machine.rate(kind)[0] * self.work, machine.rate(kind)[1] * self.work)
-            for kind in RATES
-            if kind not in _NOT_CODE
-        )
-        kept = tuple(rate for rate in machine.rates if Kind[rate[0]] in _NOT_CODE)
-        own = ("operation", "product", "packing", "stream")
-        moves = ("beta", "copy", "run", "far_beta")
-        work = {name: getattr(machine, name) * self.work for name in own}
-        moving = {name: getattr(machine, name) * self.moving for name in moves}
-        return replace(machine, rates=(*rates, *kept), **work, **moving)
+    @property
+    def is_sound(self) -> bool:
+        """Whether it can be used."""
+        return 1 / MOST <= self.times <= MOST and self.weight >= 0
 
-    def after(self, work: float | None, moving: float | None) -> Factors:
-        """With what another program took, as a multiple of the machine's; None if not known."""
-        count = min(self.programs, _WEIGHT)
+    def after(self, times: float, share: float) -> Factor:
+        """With what another program took."""
+        before = min(self.weight, _WEIGHT)
+        found = (before * math.log(self.times) + share * math.log(times)) / (before + share)
+        return Factor(min(MOST, max(1 / MOST, math.exp(found))), before + share)
 
-        def mean(own: float, found: float | None) -> float:
-            if found is None:
-                return own
-            mean = math.exp((count * math.log(own) + math.log(found)) / (count + 1))
-            return min(MOST, max(1 / MOST, mean))
 
-        return Factors(mean(self.work, work), mean(self.moving, moving), self.programs + 1)
+Factors = Mapping[Part, Factor]
+"""What programs have taught of the parts of a machine."""
+
+
+def adjusted(machine: Machine, factors: Factors) -> Machine:
+    """The machine whose parts take so long."""
+    given: dict[str, Any] = {}
+    rates = {Kind[name]: (operation, byte) for name, operation, byte in machine.rates}
+    for part, factor in factors.items():
+        for name in _FIELDS.get(part, ()):
+            given[name] = getattr(machine, name) * factor.times
+        for kind in _KINDS.get(part, ()):
+            operation, byte = machine.rate(kind)
+            rates[kind] = operation * factor.times, byte * factor.times
+    return replace(machine, rates=tuple((k.name, *rate) for k, rate in rates.items()), **given)
 
 
 @functools.cache
 def known_of(machine: Machine) -> Factors:
     """What was kept of a machine when this process first asked, so that all its ranks go by one."""
-    return _kept(machine) if is_wanted() else Factors()
+    return _kept(machine) if is_wanted() else {}
 
 
-def keep(machine: Machine, work: float | None, moving: float | None) -> None:
-    """Keep how many times as long as by the known factors a program took; None if not known."""
-    by, held = known_of(machine), _read()
-    work, moving = work and work * by.work, moving and moving * by.moving
-    held[_key(machine)] = asdict(_kept(machine).after(work, moving))
+def keep(machine: Machine, found: Mapping[Part, tuple[float, float]]) -> None:
+    """Keep how many times as long as by the known factors parts took, with the share of each."""
+    by, held, factors = known_of(machine), _read(), dict(_kept(machine))
+    for part, (times, share) in found.items():
+        own = factors.get(part, Factor())
+        factors[part] = own.after(times * by.get(part, Factor()).times, share)
+    held[_key(machine)] = {part.name: asdict(factor) for part, factor in factors.items()}
     file = _file()
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_suffix(f".{os.getpid()}")
@@ -99,11 +131,10 @@ def _file() -> Path:
 def _kept(machine: Machine) -> Factors:
     found = _read().get(_key(machine))
     try:
-        factors = Factors(**found) if isinstance(found, dict) else Factors()
-        is_sound = all(1 / MOST <= each <= MOST for each in (factors.work, factors.moving))
-        return factors if is_sound and factors.programs >= 0 else Factors()
-    except TypeError:
-        return Factors()
+        factors = {Part[name]: Factor(**each) for name, each in dict(found or {}).items()}
+        return factors if all(factor.is_sound for factor in factors.values()) else {}
+    except (KeyError, TypeError, ValueError):
+        return {}
 
 
 def _read() -> dict[str, Any]:

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from distspmd.plans import calibration
-from distspmd.plans.calibration import Factors, keep, known_of
+from distspmd.plans.calibration import Factor, Part, adjusted, keep, known_of
 from distspmd.plans.machine import Kind, Machine, measurements
+from distspmd.plans.tile_work import TileWork
 from distspmd.runtime.launch.mpiexec import Completed, launch
 
 HERE = Path(__file__).parent
@@ -56,7 +57,7 @@ def test_what_is_far_from_the_prediction_is_told_once_and_the_next_one_is_nearer
     ]
     assert said[0].endswith("x slower than predicted; run distspmd doctor --measure")
     (kept,) = json.loads(next(cache.glob("first-calls-*")).read_text()).values()
-    assert kept["work"] > 5
+    assert kept["LOOPS"]["times"] > 5
     done, predicted, measured = called("worked")
     assert measured / 4 < predicted < 4 * measured
 
@@ -70,33 +71,65 @@ def test_tiny_programs_say_and_teach_nothing(cache: Path) -> None:
 
 def test_factors_are_kept_of_each_machine_for_the_next_process(cache: Path) -> None:
     other = replace(WRONG, alpha=1.0)
-    keep(WRONG, 8.0, None)
-    assert known_of(WRONG) == Factors()  # as this process began with, on all of its ranks
-    keep(WRONG, 2.0, 3.0)
+    keep(WRONG, {Part.LOOPS: (8.0, 1.0), Part.CALLS: (8.0, 1.0)})
+    assert known_of(WRONG) == {}  # as this process began with, on all of its ranks
+    keep(WRONG, {Part.LOOPS: (2.0, 1.0), Part.CALLS: (1.0, 1 / 3), Part.MOVING: (3.0, 1.0)})
     known_of.cache_clear()
-    assert known_of(WRONG) == Factors(pytest.approx(4.0), pytest.approx(3**0.5), 2)
-    assert known_of(other) == Factors()
-    found = known_of(WRONG).of(WRONG)
+    factors = known_of(WRONG)
+    assert factors[Part.LOOPS] == Factor(pytest.approx(4.0), 2)
+    assert factors[Part.CALLS].times == pytest.approx(8 ** (3 / 4))  # little of a program's time
+    assert factors[Part.MOVING] == Factor(pytest.approx(3.0), 1)
+    assert known_of(other) == {}
+    found = adjusted(WRONG, factors)
     assert found.operation == pytest.approx(4 * WRONG.operation)
-    assert found.rate(Kind.SORT)[0] == pytest.approx(4 * WRONG.rate(Kind.SORT)[0])
+    assert found.rate(Kind.SORT)[0] == pytest.approx(8 ** (3 / 4) * WRONG.rate(Kind.SORT)[0])
     assert found.rate(Kind.PYTHON) == WRONG.rate(Kind.PYTHON)
-    assert (found.beta, found.alpha) == (pytest.approx(3**0.5 * WRONG.beta), WRONG.alpha)
-    keep(WRONG, 1.0, 1.0)  # as predicted by these factors
+    assert found.rate(Kind.FETCH) == WRONG.rate(Kind.FETCH)
+    assert (found.stream, found.product) == (WRONG.stream, WRONG.product)
+    assert (found.beta, found.alpha) == (pytest.approx(3 * WRONG.beta), WRONG.alpha)
+    keep(WRONG, {Part.LOOPS: (1.0, 1.0)})  # as predicted by these factors
     known_of.cache_clear()
-    assert known_of(WRONG).work == pytest.approx(4.0)
+    assert known_of(WRONG)[Part.LOOPS].times == pytest.approx(4.0)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"KEY": 3}', '{"KEY": {"work": "x"}}'])
+def test_each_part_of_work_is_told_by_what_it_spends_its_time_on() -> None:
+    machine = Machine()
+    work = {
+        Part.LOOPS: TileWork(1e9, 8.0),
+        Part.MEMORY: TileWork(1.0, 1e9),
+        Part.PRODUCTS: TileWork(1e9, 8.0, Kind.PRODUCT),
+        Part.CALLS: TileWork(1e9, 8.0, Kind.SORT),
+        None: TileWork(1e9, 8.0, Kind.PYTHON),
+    }
+    assert {part: Part.of_work(each, machine) for part, each in work.items()} == {
+        part: part for part in work
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            "[]",
+            "{",
+            '{"KEY": 3}',
+            '{"KEY": {"work": 2.0}}',
+            '{"KEY": {"LOOPS": {"times": "x"}}}',
+        ),
+        *('{"KEY": {"LOOPS": {"times": 0.0}}}', '{"KEY": {"LOOPS": 3.0}}'),
+    ],
+)
 def test_a_file_that_cannot_be_used_is_none(cache: Path, text: str) -> None:
     file = measurements().with_name(f"first-calls-{measurements().name}")
     file.write_text(text.replace("KEY", calibration._key(WRONG)))
-    assert known_of(WRONG) == Factors()
+    assert known_of(WRONG) == {}
 
 
 def test_first_calls_are_not_timed_where_nobody_wants_it(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep(WRONG, 8.0, None)
+    keep(WRONG, {Part.LOOPS: (8.0, 1.0)})
     known_of.cache_clear()
     monkeypatch.setenv("DISTSPMD_CALIBRATE", "0")
-    assert known_of(WRONG) == Factors()
+    assert known_of(WRONG) == {}

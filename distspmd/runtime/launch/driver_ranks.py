@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.layouts.layout import Layout
-from distspmd.plans.calibration import known_of
+from distspmd.plans.calibration import adjusted, known_of
 from distspmd.plans.machine import Machine
 from distspmd.runtime.allocation import is_job, launched_ranks, ranks_of_node
 from distspmd.runtime.watch.agreement import Agreement
@@ -179,7 +179,7 @@ def ranks_here() -> int | None:
 def machine_here() -> Machine:
     """The machine as measured and as first calls were, with cores that ranks share, if they do."""
     measured, ranks = Machine.measured(), ranks_here()
-    found = known_of(measured).of(measured)
+    found = adjusted(measured, known_of(measured))
     if ranks is None or is_job():
         return found
     return found.shared_by(ranks_of_node(ranks), os.cpu_count() or ranks)
