@@ -299,8 +299,9 @@ def _line_dtypes(space: IterationSpace) -> tuple[np.dtype[Any], np.dtype[Any]]:
     """Of the elements of a line in parts, and of what is made of it."""
     node: Any = space.node
     arrays = space.state.sdfg.arrays
-    (given,) = (e.data.data for e in space.state.in_edges(node) if e.dst_conn == "_in")
     made = next(e.data.data for e in space.state.out_edges(node) if e.data.data)
+    own = (e.data.data for e in space.state.in_edges(node) if e.dst_conn == "_in")
+    given = next(own, made)  # places are chosen by the mask alone
     of, to = (np.dtype(arrays[name].dtype.as_numpy_dtype()) for name in (given, made))
     return of, to
 
