@@ -191,6 +191,76 @@ def packed(comm: Any, case: Case, tiles: Tiles) -> Prepared:
     return _in_place(run, case, tiles)
 
 
+def isend(comm: Any, case: Case, tiles: Tiles) -> Prepared:
+    """Messages of subarrays that do not wait for each other; a rank's own boxes are copied."""
+    _only_values(case)
+    calls = []
+    for (source, target), tile, out in zip(case.hops, tiles, tiles[1:], strict=False):
+        sides = []
+        for layout, sends in ((source, True), (target, False)):
+            mine = layout.box(comm.rank)
+            by_peer = _by_peer(comm, source, target, sends)
+            boxes = [(peer, box) for peer, held in enumerate(by_peer) for box in held]
+            sides.append([(p, b, _subarray(mine, b)) for p, b in boxes if p != comm.rank])
+            own = by_peer[comm.rank]
+        copies = [
+            (_view(out, target.box(comm.rank), b), _view(tile, source.box(comm.rank), b))
+            for b in own
+        ]
+        calls.append((tile, out, *sides, copies))
+
+    def run() -> None:
+        for tile, out, sent, received, copies in calls:
+            waits = [comm.Irecv([out, 1, kind], peer) for peer, _, kind in received]
+            waits += [comm.Isend([tile, 1, kind], peer) for peer, _, kind in sent]
+            for into, value in copies:
+                np.copyto(into, value)
+            MPI.Request.Waitall(waits)
+
+    return _in_place(run, case, tiles)
+
+
+def pull(comm: Any, case: Case, tiles: Tiles) -> Prepared:
+    """Tiles in a window that ranks share, out of which each copies its boxes between barriers."""
+    _only_values(case)
+    windows = [MPI.Win.Allocate_shared(tile.nbytes, 4, comm=comm) for tile in tiles]
+
+    def tile_of(layout: Layout, window: Any, rank: int) -> np.ndarray:
+        memory, _ = window.Shared_query(rank)
+        flat = np.frombuffer(memory, np.float32)
+        shape = intervals.shape(layout.box(rank))
+        return flat[: int(np.prod(shape))].reshape(shape)
+
+    shared_tiles = [
+        [tile_of(layout, window, rank) for rank in range(comm.size)]
+        for layout, window in zip(case.layouts, windows, strict=True)
+    ]
+    shared_tiles[0][comm.rank][...] = tiles[0]
+    hops = []
+    for number, (source, target) in enumerate(case.hops):
+        out = shared_tiles[number + 1][comm.rank]
+        hops.append(
+            [
+                (
+                    _view(out, target.box(comm.rank), box),
+                    _view(shared_tiles[number][peer], source.box(peer), box),
+                )
+                for peer, boxes in enumerate(_by_peer(comm, source, target, False))
+                for box in boxes
+            ]
+        )
+
+    def run() -> None:
+        for copies in hops:
+            comm.Barrier()
+            for into, value in copies:
+                np.copyto(into, value)
+            comm.Barrier()
+
+    box = case.layouts[-1].box(comm.rank)
+    return Prepared(run, lambda: (box, shared_tiles[-1][comm.rank]))
+
+
 def collective(comm: Any, case: Case, tiles: Tiles) -> Prepared:
     """The one call of MPI that a redistribution is, where it is one."""
     if len(case.layouts) != 2 or len(case.layouts[0].mesh.names) != 1:
@@ -431,6 +501,8 @@ METHODS: dict[str, Callable[..., Prepared]] = {
     "limit": limit,
     "distspmd": ours,
     "shared tiles": shared,
+    "pull": pull,
+    "isend": isend,
     "Alltoallw": alltoallw,
     "pack+Alltoallv": packed,
     "one MPI call": collective,

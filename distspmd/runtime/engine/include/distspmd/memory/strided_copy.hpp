@@ -13,28 +13,59 @@
 namespace distspmd {
 inline namespace v1 {
 
-struct Sixteen {
-  std::uint64_t a, b;
-};
-
-/// Copy n elements of a fixed size.
-template <class T>
-void copy_elements(char *target, std::int64_t target_stride, const char *source,
-                   std::int64_t source_stride, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i)
-    std::memcpy(target + i * target_stride, source + i * source_stride, sizeof(T));
+/// Copy a few bytes, without a call: `memcpy` of a size that is not constant is one.
+inline void copy_short(char *target, const char *source, std::int64_t bytes) {
+  const auto ends = [&](auto word) {  // the first and the last of so many bytes, which may overlap
+    std::memcpy(&word, source, sizeof word);
+    decltype(word) last;
+    std::memcpy(&last, source + bytes - sizeof word, sizeof word);
+    std::memcpy(target, &word, sizeof word);
+    std::memcpy(target + bytes - sizeof word, &last, sizeof word);
+  };
+  struct Sixteen {
+    std::uint64_t a, b;
+  };
+  if (bytes >= 16) {
+    for (std::int64_t at = 16; at + 16 < bytes; at += 16) std::memcpy(target + at, source + at, 16);
+    ends(Sixteen{});
+  } else if (bytes >= 8) {
+    ends(std::uint64_t{});
+  } else if (bytes >= 4) {
+    ends(std::uint32_t{});
+  } else {
+    for (std::int64_t at = 0; at < bytes; ++at) target[at] = source[at];
+  }
 }
 
-/// The kernel that copies elements of a number of bytes which do not lie in one run; null for odd
-/// sizes.
-inline Kernel copy_kernel(std::int64_t itemsize) {
-  switch (itemsize) {
-    case 1: return copy_elements<std::uint8_t>;
-    case 2: return copy_elements<std::uint16_t>;
-    case 4: return copy_elements<std::uint32_t>;
-    case 8: return copy_elements<std::uint64_t>;
-    case 16: return copy_elements<Sixteen>;
-    default: return nullptr;
+/// Copy n runs of some bytes each; strides are in bytes.
+using Runs = void (*)(char *target, std::int64_t target_stride, const char *source,
+                      std::int64_t source_stride, std::int64_t n, std::int64_t bytes);
+
+template <std::int64_t bytes>
+void copy_runs(char *target, std::int64_t target_stride, const char *source,
+               std::int64_t source_stride, std::int64_t n, std::int64_t) {
+  for (std::int64_t i = 0; i < n; ++i)
+    std::memcpy(target + i * target_stride, source + i * source_stride, bytes);
+}
+
+inline void copy_runs_of(char *target, std::int64_t target_stride, const char *source,
+                         std::int64_t source_stride, std::int64_t n, std::int64_t bytes) {
+  for (std::int64_t i = 0; i < n; ++i)
+    copy_short(target + i * target_stride, source + i * source_stride, bytes);
+}
+
+constexpr std::int64_t longest_short_run = 256;
+
+inline Runs runs_of(std::int64_t bytes) {
+  switch (bytes) {
+    case 1: return copy_runs<1>;
+    case 2: return copy_runs<2>;
+    case 4: return copy_runs<4>;
+    case 8: return copy_runs<8>;
+    case 16: return copy_runs<16>;
+    case 32: return copy_runs<32>;
+    case 64: return copy_runs<64>;
+    default: return copy_runs_of;
   }
 }
 
@@ -45,8 +76,7 @@ class Move {
   /// past the cache if it streams.
   Move(const Storage &from, std::int64_t from_base, const Storage &to, std::int64_t to_base,
        const Box &box, std::int64_t itemsize, Kernel reduction = nullptr, bool streams = false)
-      : itemsize_(itemsize),
-        source_offset_((from_base + from.offset(box)) * itemsize),
+      : source_offset_((from_base + from.offset(box)) * itemsize),
         target_offset_((to_base + to.offset(box)) * itemsize),
         kernel_(reduction),
         streams_(streams) {
@@ -72,12 +102,18 @@ class Move {
     } else {
       inner_ = {1, itemsize, itemsize};
     }
-    const bool run = inner_.source == itemsize && inner_.target == itemsize;
-    if (!kernel_ && !run) kernel_ = copy_kernel(itemsize);
-    if (!kernel_ && !run) {  // elements of an odd size: each is a run of its own
-      outer_.push_back(inner_);
-      inner_ = {1, itemsize, itemsize};
+    if (kernel_) {
+      run_ = itemsize;
+    } else if (inner_.source != itemsize || inner_.target != itemsize) {
+      run_ = itemsize, runs_ = runs_of(run_);
+    } else {
+      run_ = inner_.extent * itemsize;
+      if (run_ <= longest_short_run && !outer_.empty()) {
+        inner_ = outer_.back(), outer_.pop_back();
+        runs_ = runs_of(run_);
+      }
     }
+    if (kernel_ || runs_) choose_tiles();
   }
 
   /// Copy or combine the box; returns its bytes.
@@ -91,23 +127,56 @@ class Move {
     std::int64_t extent, source, target;  // strides in bytes
   };
 
+  /// Where the source has another loop innermost than the target, both go in tiles of whole lines.
+  void choose_tiles() {
+    const auto far = [](std::int64_t stride) { return stride < 0 ? -stride : stride; };
+    const auto nearest =
+        std::min_element(outer_.begin(), outer_.end(), [&](const Loop &a, const Loop &b) {
+          return far(a.source) < far(b.source);
+        });
+    constexpr std::int64_t line = 64;
+    if (nearest == outer_.end() || far(nearest->source) >= far(inner_.source) ||
+        far(inner_.source) <= line || far(nearest->source) >= line)
+      return;
+    across_ = *nearest;
+    outer_.erase(nearest);
+    tile_ = std::max(beside, 2 * line / run_);
+  }
+
   void nest(const Loop *loop, std::size_t depth, const char *source, char *target) const {
     if (depth > 0) {
       for (std::int64_t i = 0; i < loop->extent; ++i)
         nest(loop + 1, depth - 1, source + i * loop->source, target + i * loop->target);
-    } else if (kernel_) {
-      kernel_(target, inner_.target, source, inner_.source, inner_.extent);
+    } else if (tile_) {
+      for (std::int64_t a = 0; a < across_.extent; a += tile_)
+        for (std::int64_t i = 0; i < inner_.extent; i += beside)
+          for (std::int64_t b = a; b < std::min(a + tile_, across_.extent); ++b)
+            row(source + b * across_.source + i * inner_.source,
+                target + b * across_.target + i * inner_.target, std::min(beside, inner_.extent - i));
     } else {
-      (streams_ ? stream_run : copy_run)(target, source,
-                                         static_cast<std::size_t>(inner_.extent * itemsize_));
+      row(source, target, inner_.extent);
     }
   }
 
-  std::int64_t itemsize_, source_offset_, target_offset_, bytes_;
+  void row(const char *source, char *target, std::int64_t n) const {
+    if (runs_)
+      runs_(target, inner_.target, source, inner_.source, n, run_);
+    else if (kernel_)
+      kernel_(target, inner_.target, source, inner_.source, n);
+    else
+      (streams_ ? stream_run : copy_run)(target, source, static_cast<std::size_t>(run_));
+  }
+
+  std::int64_t source_offset_, target_offset_, bytes_;
+  // Runs of a tile that the target has side by side: fewer than lines of one set of the cache.
+  static constexpr std::int64_t beside = 8;
+
+  std::int64_t run_ = 0, tile_ = 0;  // bytes of a run, and runs across a tile, if there are tiles
   Kernel kernel_;
+  Runs runs_ = nullptr;
   bool streams_;
   std::vector<Loop> outer_;
-  Loop inner_{};
+  Loop inner_{}, across_{};
 };
 
 }  // namespace v1
