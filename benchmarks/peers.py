@@ -1,4 +1,10 @@
-"""What `programs.py` compares with; each peer runs a program in processes of its own.
+"""What `programs.py` compares with, and, as one command, all rows of the table beside their peers.
+
+``python benchmarks/peers.py [--rows NAME ...] [--check | --store] [--small] [--repeat N]`` measures
+the rows of `rows.py`, prints the ratio of the best peer's time to ours, and compares it with what
+`peers.json` has (``--check``; so does ``scripts/bench --check``), or stores it.
+
+Each peer of `programs.py` runs a program in processes of its own.
 
 ``python benchmarks/peers.py PEER PROGRAM [--parts N] [--repeat N]`` prints the milliseconds of the
 best call, after it has compared the first with NumPy. A peer is a function of the program's name,
@@ -8,6 +14,7 @@ the result (of ranks: this rank's rows). It raises ``ImportError`` where its lib
 
 import argparse
 import ctypes
+import json
 import os
 import subprocess
 import sys
@@ -282,7 +289,45 @@ def measure(peer: str, name: str, parts: int, repeat: int) -> str:
     return f"{best * 1e3:8.1f} ms"
 
 
-def main() -> None:
+def run_table() -> int:
+    """Measure rows, or be the ranks of one; the exit status."""
+    import rows  # noqa: F401  # registers them
+    import table
+
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", nargs="+", choices=table.ROWS, default=list(table.ROWS))
+    parser.add_argument("--check", action="store_true", help="fail where a ratio was lost")
+    parser.add_argument("--store", action="store_true", help="keep the ratios of this run")
+    parser.add_argument("--small", action="store_true", help="sizes that take no time")
+    parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--row", choices=table.ROWS, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.row:
+        from mpi4py import MPI
+
+        table.single_threaded()
+        row = table.ROWS[options.row]
+        measured = table.measure(MPI.COMM_WORLD, row, options.small, options.repeat)
+        if MPI.COMM_WORLD.rank == 0:
+            print(table.said_by_rank(measured), flush=True)
+        return 0
+    found = table.run_rows(
+        options.rows, [f"--repeat={options.repeat}", *options.small * ["--small"]]
+    )
+    if options.store:
+        text = json.dumps(table.to_store(found, table.known()), indent=1)
+        table.STORED.write_text(text + "\n")
+    lost = table.losses(found, table.known()) if options.check else []
+    for each in lost:
+        print(f"lost: {each}", flush=True)
+    return len(lost) > 0
+
+
+def main() -> int | None:
+    if len(sys.argv) == 1 or sys.argv[1].startswith("-"):
+        return run_table()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("peer", choices=PEERS)
     parser.add_argument("program", choices=PROGRAMS)
@@ -295,6 +340,7 @@ def main() -> None:
 
     if MPI.COMM_WORLD.rank == 0:
         print(line, flush=True)
+    return None
 
 
 if __name__ == "__main__":

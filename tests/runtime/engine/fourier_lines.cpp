@@ -1,4 +1,7 @@
 // Transforms of many lines as a program calls them, for types of elements.
+#include <cstdlib>
+#include <vector>
+
 #include <distspmd/kernels/fourier.hpp>
 
 using distspmd::fourier::Along;
@@ -32,3 +35,14 @@ Lines lines_of(int64_t dims, const int64_t *batch, const int64_t *steps) {
 
 TRANSFORMS(float64, double)
 TRANSFORMS(float32, float)
+
+/// Transform 16 lines of a length, dense or side by side, so many times.
+int main(int, char **arguments) {
+  const int64_t n = std::atoll(arguments[1]), count = 16;
+  const bool beside = std::atoi(arguments[3]);
+  const Lines lines = beside ? Lines{{{count, 1, 1}}, count, count} : Lines{{{count, n, n}}};
+  std::vector<std::complex<double>> in(n * count, 1), out(n * count);
+  for (int64_t times = std::atoll(arguments[2]); times > 0; --times)
+    distspmd::fourier::complex_to_complex(lines, in.data(), n, out.data(), n, false, 1.0);
+  return out[0].real() != double(n);
+}

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import ctypes
+import math
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from counted import instructions
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from runtime.engine.test_sample_sorts import library_of
+
+from distspmd.runtime.compilers.toolchain import find_compiler
+from distspmd.runtime.engine.compile_runtime import FLAGS, INCLUDE
 
 HERE = Path(__file__).parent
 LENGTHS = (1, 2, 3, 4, 7, 8, 13, 16, 30, 61, 64, 74, 121, 128, 509, 4096, 6000, 8191, 8192)
 """Of small and of large factors, even and odd, and lines that are taken as matrices."""
 SCALE = 0.25
+MOST = 11.0
+"""Instructions for each element and each doubling of a length, at most."""
 
 
 @pytest.fixture(scope="module")
@@ -82,3 +90,19 @@ def test_lines_are_transformed_wherever_they_lie(library: ctypes.CDLL, data: Any
     }["complex" if kind == "widened" else kind]() * SCALE
     unit = np.finfo(real).eps * max(1.0, np.abs(wanted).max(initial=0))
     assert np.abs(out - wanted).max(initial=0) < 20 * unit, (kind, real, n, rest, axis)
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("counted") / "transforms"
+    command = [*find_compiler().command, *FLAGS, f"-I{INCLUDE}", HERE / "fourier_lines.cpp"]
+    subprocess.run([*command, "-o", made], check=True)
+    return made
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_lines_side_by_side_share_their_instructions(program: Path, beside: bool) -> None:
+    n = 512
+    few, many = (instructions([program, str(n), str(t), str(int(beside))]) for t in (5, 25))
+    each = (many - few) / (20 * 16 * n * math.log2(n))
+    assert each < MOST  # of vectors of two doubles, which every processor of this kind has
