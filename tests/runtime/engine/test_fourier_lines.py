@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 LENGTHS = (1, 2, 3, 4, 7, 8, 13, 16, 30, 61, 64, 74, 121, 128, 509, 4096, 6000, 8191, 8192)
 """Of small and of large factors, even and odd, and lines that are taken as matrices."""
 SCALE = 0.25
-MOST = 11.0
+MOST = 10.0
 """Instructions for each element and each doubling of a length, at most."""
 
 
