@@ -117,7 +117,7 @@ def test_blocks_are_longer_where_messages_cost_more():
 
 def test_a_search_splits_a_table_that_is_large_and_leaves_a_small_one_whole():
     program = wave_programs.alignment
-    machine = Machine()
+    machine = Machine(operation=5e-10, stream=1e-10)  # its loops take longer than moves of a table
     for n, ranks in ((20, 1), (2000, 2)):
         sdfg = numpy_program(program, *arguments(program, n, n), host="refuse")
         lowering = distspmd.lower(sdfg, ranks=2, machine=machine)
