@@ -84,3 +84,14 @@ def edges_by_node(state: SDFGState) -> dict[Any, list[tuple[int, Any]]]:
         if edge.dst is not edge.src:
             found[edge.dst].append((place, edge))
     return found
+
+
+@_kept
+def named_by_control_flow(sdfg: SDFG) -> set[str]:
+    """Containers that edges between states and conditions of regions read."""
+    found: set[str] = set()
+    for region in sdfg.all_control_flow_regions():
+        for edge in region.edges():
+            found |= {str(s) for s in edge.data.free_symbols}
+        found |= {str(s) for s in region.used_symbols(all_symbols=True)} & set(sdfg.arrays)
+    return found

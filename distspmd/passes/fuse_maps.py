@@ -7,11 +7,13 @@ A space that the schedule names may take others in, and is never taken into anot
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import contextlib
+from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dace import SDFG, SDFGState
+from dace import SDFG, SDFGState, data
 from dace.sdfg import nodes
 from dace.sdfg.replace import replace_dict
 from dace.subsets import Range
@@ -20,11 +22,13 @@ from dace.transformation.dataflow.map_fusion_helper import find_parameter_remapp
 
 from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpace
+from distspmd.analysis.whole_program import named_by_control_flow
 from distspmd.dace_compat.settings import quiet
 from distspmd.dace_compat.tasklet_kinds import takes_lines
 from distspmd.lowering import FusedSpace
 from distspmd.nodes.handing_on import handed_on
 from distspmd.passes.compilation import Compilation
+from distspmd.passes.elementwise_maps import elementwise, makes_all
 
 _OPTIONS = {
     "only_toplevel_maps": True,
@@ -67,12 +71,14 @@ def fuse(
     """
     left = {space.name: space for space in spaces}
     into: dict[str, str] = {}
+    made_anew = _made_anew(sdfg)
     for name in [space.name for space in spaces]:
         first = left[name].node
         if name in fixed or not isinstance(first, nodes.MapEntry) or not _may_fuse(left[name]):
             continue
         readers = {s.node: s for s in left.values() if _may_fuse(s)}
-        reader = fuse_with_a_reader(sdfg, left[name].state, first, readers.keys())
+        with _own_temporaries(left[name].state, first, made_anew.get(left[name].state, set())):
+            reader = fuse_with_a_reader(sdfg, left[name].state, first, readers.keys())
         if reader is not None:
             taker = readers[reader]
             left[taker.name] = replace(taker, node=first)
@@ -80,6 +86,72 @@ def fuse(
             into = {taken: taker.name if by == name else by for taken, by in into.items()}
             into[name] = taker.name
     return list(left.values()), into
+
+
+def _made_anew(sdfg: SDFG) -> dict[SDFGState, set[str]]:
+    """Temporaries of several states that a state makes, all of them, and that it alone reads so."""
+    uses: dict[str, dict[SDFGState, list[nodes.AccessNode]]] = {}
+    for state in sdfg.states():
+        for node in state.data_nodes():
+            if type(sdfg.arrays[node.data]) is data.Array and sdfg.arrays[node.data].transient:
+                uses.setdefault(node.data, {}).setdefault(state, []).append(node)
+    several = {name: states for name, states in uses.items() if len(states) > 1}
+    named = named_by_control_flow(sdfg) if several else set()
+    found: dict[SDFGState, set[str]] = {}
+    for name, states in several.items():
+        makers = {s for s, at in states.items() if len(at) == 1 and _is_made(s, at[0])}
+        if name not in named and len(makers) > 1:
+            read = [s for s, at in states.items() if any(not s.in_degree(node) for node in at)]
+            others = {_maker_before(state, states) for state in read}
+            if others | makers >= states.keys() - set(read) and others <= makers:
+                for state in makers - others:
+                    found.setdefault(state, set()).add(name)
+    return found
+
+
+def _maker_before(state: SDFGState, states: Collection[SDFGState]) -> SDFGState | None:
+    """The last of some states before another one, whatever happens."""
+    graph = state.parent_graph
+    while True:
+        edges = graph.in_edges(state)
+        if len(edges) != 1 or not edges[0].data.is_unconditional():
+            return None
+        before: Any = edges[0].src
+        if before in states or not isinstance(before, SDFGState):
+            return before if before in states else None
+        state = before
+
+
+def _is_made(state: SDFGState, node: nodes.AccessNode) -> bool:
+    edges = state.in_edges(node)
+    if len(edges) != 1 or not isinstance(edges[0].src, nodes.MapExit):
+        return False
+    entry = state.entry_node(edges[0].src)
+    found = elementwise(state, entry) if isinstance(entry, nodes.MapEntry) else None
+    return found is not None and makes_all(found)
+
+
+@contextlib.contextmanager
+def _own_temporaries(
+    state: SDFGState, entry: nodes.MapEntry, made_anew: AbstractSet[str]
+) -> Iterator[None]:
+    """Let what a map writes be a container of its state's own, until that is gone or stays.
+
+    An unrolled loop gives one name to the temporaries of all of its iterations.
+    """
+    leave, arrays = state.exit_node(entry), state.sdfg.arrays
+    written = [edge.dst.data for edge in state.out_edges(leave)] if leave is not None else []
+    names = {}
+    for name in made_anew & {*written}:
+        names[state.sdfg.add_datadesc(name, arrays[name].clone(), find_new_name=True)] = name
+    for own, name in names.items():
+        state.replace(name, own)
+    yield
+    for own, name in names.items():
+        if any(node.data == own for node in state.data_nodes()):
+            state.replace(own, name)
+        if own in arrays:
+            state.sdfg.remove_data(own, validate=False)
 
 
 def _may_fuse(space: IterationSpace) -> bool:

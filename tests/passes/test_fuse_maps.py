@@ -4,6 +4,7 @@ import dace
 import numpy as np
 
 import distspmd
+from distspmd import frontend
 from distspmd.lowering import Lowering
 
 
@@ -96,3 +97,53 @@ def test_a_fused_stencil_exchanges_its_halo_and_no_more() -> None:
     for name in ("x", "z"):
         plans = [memlet.solution.plan for memlet in inside if memlet.data == name]
         assert [sum(plan.received(rank) for plan in plans) for rank in range(4)] == [halo] * 4
+
+
+def own_names(function, *arrays, **options) -> list[str]:
+    program = frontend.numpy_program(function, *arrays, host="refuse")
+    return [space.name for space in distspmd.lower(program, {}, **options).spaces]
+
+
+def test_temporaries_of_an_unrolled_loop_are_fused_each_by_itself() -> None:
+    def of_directions(x, y):
+        for k, c in enumerate((2.0, 3.0, 5.0)):
+            along = np.exp(c * x)
+            y[:, k] = along + along * x
+
+    arrays = np.zeros(12), np.zeros((12, 3))
+    assert own_names(of_directions, *arrays, fuse=False) == [
+        "along", "y", "along.2", "y.2", "along.3", "y.3"
+    ]  # fmt: skip
+    found = own_names(of_directions, *arrays)
+    assert "along.2" not in found
+    assert [name for name in found if name.startswith("y")] == ["y", "y.2", "y.3"]
+
+
+def test_a_temporary_that_the_next_iteration_reads_is_not_taken_for_one_of_its_own() -> None:
+    def lagging(x, y):
+        last = x * 1.0
+        for k in range(3):
+            y[:, k] = last
+            last = np.exp(last + x)
+            y[:, k] += last
+
+    found = own_names(lagging, np.zeros(12), np.zeros((12, 3)))
+    assert any(name.startswith("last") for name in found)
+
+
+def test_a_temporary_that_is_written_in_part_stays() -> None:
+    def patched(x, y):
+        for k in (0, 1, 2):
+            t = np.exp(x)
+            t[0] = k
+            y[:, k] = t * x
+
+    assert sum(n.startswith("t") for n in own_names(patched, np.zeros(12), np.zeros((12, 3)))) > 2
+
+
+def test_an_array_that_is_assigned_to_itself_is_not_copied() -> None:
+    def same(x, y):
+        x[:, 0] = x[:, 0]
+        y[:] = np.roll(y, 0) + 1
+
+    assert own_names(same, np.zeros((12, 3)), np.zeros(12)) == ["y"]

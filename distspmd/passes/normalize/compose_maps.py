@@ -23,9 +23,7 @@ import sympy
 from dace import SDFG, Memlet, SDFGState, data, subsets
 from dace.sdfg import nodes
 
-from distspmd.analysis.control_values import is_control_value
-from distspmd.analysis.whole_program import unchanged_control_flow
-from distspmd.dace_compat.exact_ranges import exact
+from distspmd.analysis.whole_program import named_by_control_flow, unchanged_control_flow
 from distspmd.expressions.ir import (
     Argument,
     Expression,
@@ -39,6 +37,7 @@ from distspmd.expressions.text import Assignments
 from distspmd.nodes.computation import Computation
 from distspmd.nodes.map_scopes import enter_map
 from distspmd.passes.compilation import Compilation
+from distspmd.passes.elementwise_maps import Elementwise, Index, elementwise, makes_all
 from distspmd.passes.fuse_maps import fuse_with_a_reader
 from distspmd.passes.normalize.unwrap_indices import (
     MOST_TOGETHER,
@@ -53,8 +52,6 @@ from distspmd.schedule import is_pattern
 
 _MOST_LOADS = 48
 """Elements that one iteration reads: more do not stay in registers."""
-
-Index = tuple[sympy.Expr, ...]
 
 
 @dataclass(frozen=True)
@@ -93,7 +90,7 @@ def compose_maps(sdfg: SDFG, named: Collection[Any] = ()) -> None:
         uses, changed = _uses(sdfg), False
         for state, entry in _maps_without(sdfg, names, places):
             giver = elementwise(state, entry)
-            if giver is not None and giver.is_wrapped and _take_in(giver, uses):
+            if giver is not None and _is_wrapped(giver) and _take_in(giver, uses):
                 changed, uses = True, _uses(sdfg)
     for state, entry in _maps_without(sdfg, names, places):
         _fuse(state, entry)
@@ -133,101 +130,6 @@ def _fuse(state: SDFGState, entry: nodes.MapEntry) -> None:
         fuse_with_a_reader(state.sdfg, state, entry, readers)
 
 
-# -- maps of one computation -----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Elementwise:
-    """A map whose iterations compute one expression of elements, and write one element each.
-
-    Attributes:
-        state: has it.
-        entry: begins it.
-        tasklet: what it computes.
-        name: the connector of the result.
-        value: the expression; its arguments are the names of what is read.
-        reads: the element that each of them is.
-        written: what the map writes.
-        place: which element.
-    """
-
-    state: SDFGState
-    entry: nodes.MapEntry
-    tasklet: Computation
-    name: str
-    value: Expression
-    reads: Mapping[str, tuple[nodes.AccessNode, Index]]
-    written: nodes.AccessNode
-    place: Index
-
-    @property
-    def ranges(self) -> dict[str, tuple[sympy.Expr, ...]]:
-        """First, last and step of each parameter."""
-        extents = (tuple(map(exact, r)) for r in self.entry.map.range.ranges)
-        return dict(zip(map(str, self.entry.map.params), extents, strict=True))
-
-    @property
-    def is_copy(self) -> bool:
-        """Whether it computes nothing."""
-        return isinstance(self.value, Argument)
-
-    @property
-    def is_wrapped(self) -> bool:
-        """Whether an index goes around an end, and the map can be cut where it does."""
-        return bool(cuts_in(self.entry, [end for _, index in self.reads.values() for end in index]))
-
-
-def elementwise(state: SDFGState, entry: nodes.MapEntry) -> Elementwise | None:
-    """A map at the top level as such, if it is one."""
-    leave = state.exit_node(entry)
-    tasklet = next((e.dst for e in state.out_edges(entry)), None)
-    inside = state.scope_subgraph(entry, include_entry=False, include_exit=False).nodes()
-    alone = state.entry_node(entry) is None and inside == [tasklet]
-    if not alone or leave is None or not isinstance(tasklet, Computation):
-        return None
-    outer, inner = state.out_edges(leave), state.out_edges(tasklet)
-    found = tasklet.assignments()
-    if found is None or len(found) != 1 or len(outer) != 1 or len(inner) != 1 or tasklet.before:
-        return None
-    reads = _reads(state, entry, tasklet)
-    place = _element(inner[0].data)
-    written = outer[0].dst
-    if reads is None or place is None or inner[0].data.wcr or outer[0].data.wcr:
-        return None
-    if not isinstance(written, nodes.AccessNode) or is_control_value(entry):
-        return None
-    ((name, value),) = found
-    return Elementwise(state, entry, tasklet, name, value, reads, written, place)
-
-
-def _reads(
-    state: SDFGState, entry: nodes.MapEntry, tasklet: Computation
-) -> dict[str, tuple[nodes.AccessNode, Index]] | None:
-    """The element behind each input of a tasklet; None where one is anything else."""
-    outer = {e.dst_conn: e.src for e in state.in_edges(entry)}
-    found: dict[str, tuple[nodes.AccessNode, Index]] = {}
-    for edge in state.in_edges(tasklet):
-        if edge.data.is_empty():
-            continue
-        index, source = _element(edge.data), outer.get(f"IN_{str(edge.src_conn)[4:]}")
-        if index is None or not isinstance(source, nodes.AccessNode) or edge.data.dynamic:
-            return None
-        if edge.data.data != source.data or isinstance(state.sdfg.arrays[source.data], data.View):
-            return None
-        found[edge.dst_conn] = source, index
-    plain = all(name and name.startswith("IN_") for name in outer)
-    return found if plain else None
-
-
-def _element(memlet: Memlet) -> Index | None:
-    """The index of the one element that a memlet is."""
-    if not isinstance(memlet.subset, subsets.Range) or memlet.other_subset is not None:
-        return None
-    if any(sympy.expand(first - last) != 0 for first, last, _ in memlet.subset.ranges):
-        return None
-    return tuple(sympy.sympify(exact(first)) for first, _, _ in memlet.subset.ranges)
-
-
 # -- what may be done ------------------------------------------------------------------------------
 
 _Uses = Mapping[str, Sequence[tuple[SDFGState, nodes.AccessNode]]]
@@ -241,14 +143,20 @@ def _uses(sdfg: SDFG) -> _Uses:
     return found
 
 
+def _is_wrapped(giver: Elementwise) -> bool:
+    """Whether an index goes around an end, and the map can be cut where it does."""
+    ends = [end for _, index in giver.reads.values() for end in index]
+    return bool(cuts_in(giver.entry, ends))
+
+
 def _take_in(giver: Elementwise, uses: _Uses) -> bool:
     """Let all readers of what a map writes take it in, if all can; whether it was done."""
     sdfg, name = giver.state.sdfg, giver.written.data
     container = sdfg.arrays[name]
-    if not container.transient or not isinstance(container, data.Array) or not _makes_all(giver):
+    if not container.transient or not isinstance(container, data.Array) or not makes_all(giver):
         return False
     readers = _readers(giver, uses)
-    if not readers or name in _named_by_control_flow(sdfg):
+    if not readers or name in named_by_control_flow(sdfg):
         return False
     later = _states_behind(giver.state)
     repeated = sum(_times_read(reader, name) for reader in readers) - 1
@@ -262,30 +170,6 @@ def _take_in(giver: Elementwise, uses: _Uses) -> bool:
         _rewrite(giver, reader, each)
     _remove(giver)
     return True
-
-
-def _makes_all(giver: Elementwise) -> bool:
-    """Whether a map writes each element of its result once, at a parameter plus a number."""
-    ranges, shape = giver.ranges, giver.state.sdfg.arrays[giver.written.data].shape
-    left = set(ranges)
-    for at, extent in zip(giver.place, shape, strict=True):
-        own = [s.name for s in at.free_symbols if s.name in left]
-        if not own:
-            if at != 0 or extent != 1:
-                return False
-            continue
-        left.discard(own[0])
-        first, last, step = ranges[own[0]]
-        shift = sympy.expand(at - _symbol(at, own[0]))
-        if len(own) > 1 or shift.free_symbols or step != 1:
-            return False
-        if sympy.expand(first + shift) != 0 or sympy.expand(last + shift + 1 - extent) != 0:
-            return False
-    return not left
-
-
-def _symbol(expression: sympy.Expr, name: str) -> sympy.Symbol:
-    return next(s for s in expression.free_symbols if s.name == name)
 
 
 def _readers(giver: Elementwise, uses: _Uses) -> list[Elementwise]:
@@ -306,16 +190,6 @@ def _readers(giver: Elementwise, uses: _Uses) -> list[Elementwise]:
 
 def _times_read(reader: Elementwise, name: str) -> int:
     return len({index for node, index in reader.reads.values() if node.data == name})
-
-
-def _named_by_control_flow(sdfg: SDFG) -> set[str]:
-    """Containers that edges between states and conditions of regions read."""
-    found: set[str] = set()
-    for region in sdfg.all_control_flow_regions():
-        for edge in region.edges():
-            found |= {str(s) for s in edge.data.free_symbols}
-        found |= {str(s) for s in region.used_symbols(all_symbols=True)} & set(sdfg.arrays)
-    return found
 
 
 def _states_behind(state: SDFGState) -> list[SDFGState]:

@@ -296,6 +296,8 @@ class Tracer(Transcript):
         parameters, index = self.parameters(target.shape)
         place = target.at(index)
         expression = value.element(index)
+        if expression == Load(target.container, place, target.dtype) and value.mask is None:
+            return  # each element is what it is
         if any(
             load.array is target.container
             and may_meet(load.index, place, parameters, self.known.bounds)
