@@ -22,6 +22,8 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 os.environ.setdefault("DISTSPMD_CALIBRATE", "0")
 """Tests do not tell each other how fast this machine is; those of first calls ask for it."""
+os.environ.setdefault("DISTSPMD_KEEP_STARTS", "0")
+"""Nor what they have read and lowered, which is what most of them test."""
 Launch = Callable[..., Completed]
 
 

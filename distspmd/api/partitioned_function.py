@@ -7,15 +7,16 @@ import inspect
 import os
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import distspmd
-from distspmd.api import steps
+from distspmd.api import kept_starts, steps
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
 from distspmd.execution.call_keys import (
     comparable,
@@ -24,7 +25,7 @@ from distspmd.execution.call_keys import (
     value_of,
     what_is_new,
 )
-from distspmd.execution.program import Program
+from distspmd.execution.program import Program, Started
 from distspmd.execution.symbolic_program import SymbolicProgram
 from distspmd.frontend.from_numpy.reader.sources import globals_of
 from distspmd.layouts.mesh import Mesh
@@ -356,7 +357,16 @@ class PartitionedFunction(steps.Decorated):
         return f"with the schedule {self.schedule}"
 
     def _make(self, agreement: Agreement, given: Mapping[str, Any]) -> Program | SymbolicProgram:
-        def lowered() -> Lowering | SymbolicLowering:
+        key: str | None = None
+        is_kept = False
+
+        def lowered() -> Lowering | SymbolicLowering | Started:
+            nonlocal key, is_kept
+            key = self._key_of_start(agreement, given)
+            if key is not None and (kept := kept_starts.find(key)) is not None:
+                self._note_fixed(kept.lowering.call_form.fixed)
+                is_kept = True
+                return kept
             try:
                 with self._called_with(given):
                     lowering = self.lower(**given)
@@ -368,14 +378,31 @@ class PartitionedFunction(steps.Decorated):
                 raise UnsupportedProgram(
                     f"{self.__name__} cannot be lowered: {type(problem).__name__}: {problem}"
                 ) from problem
-            if not self._fixed.issuperset(fixed := call_form_of(lowering.sdfg).fixed):
-                self._again.clear()  # by numbers that did not decide code so far
-                self._fixed |= set(fixed)
+            self._note_fixed(call_form_of(lowering.sdfg).fixed)
             return lowering
 
-        return steps.compile(
+        found = steps.compile(
             lowered, agreement.comm, arithmetic=self._arithmetic, device=self.device
         )
+        if key is not None and type(found) is Program and not is_kept:
+            kept_starts.keep(key, found)
+        return found
+
+    def _note_fixed(self, names: Iterable[str]) -> None:
+        """Note arguments for whose values a program was made."""
+        if not self._fixed.issuperset(names):
+            self._again.clear()  # by numbers that did not decide code so far
+            self._fixed.update(names)
+
+    def _key_of_start(self, agreement: Agreement, given: Mapping[str, Any]) -> str | None:
+        """Under which what is made for a call is kept for other processes; None where it is not."""
+        if not isinstance(self.function, FunctionType):
+            return None
+        is_plain = self.schedule is None or type(self.schedule) is dict
+        if agreement.driver is not None or self._on_device() or not is_plain:
+            return None
+        options = [self.schedule, self._options, self._arithmetic]
+        return kept_starts.key_of(self.function, given, options, agreement.comm)
 
     @contextmanager
     def _called_with(self, given: Mapping[str, Any]) -> Iterator[None]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Source: TypeAlias = "SDFG | DaceProgram | Callable[..., Any]"
 """A program: an SDFG, a @dace.program, or a Python function whose annotations give the shapes."""
-Lowered: TypeAlias = "SDFG | Lowering | SymbolicLowering"
+Lowered: TypeAlias = "SDFG | Lowering | SymbolicLowering | programs.Started"
 """What :func:`lower` returned, or its SDFG."""
 
 _NO_RANKS = (

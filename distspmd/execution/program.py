@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,20 +61,31 @@ def compile_and_load(
 COMPILES = Call.of("compile(...)")
 
 
+@dataclass(frozen=True)
+class Started:
+    """A program that was compiled before, with the record of its lowering."""
+
+    build: Build
+    lowering: Lowering
+
+
 def compile_together(
     agreement: Agreement,
-    given: SDFG | Lowering | None,
+    given: SDFG | Lowering | Started | None,
     arithmetic: str,
     device: str | None = None,
 ) -> Program:
     """The same in a call in which all ranks have met; the first alone looks at the SDFG."""
-    lowered: Lowering | None = lowering_of(given)
-    name = getattr(given, "name", None)
+    record = given.lowering if isinstance(given, Started) else given
+    lowered: Lowering | None = lowering_of(record)
+    name = getattr(record, "name", None)
     asked = lowered.asked if lowered else None
     text = f"compile({name}), lowered with {dict(asked[0]) if asked else None}"
     agreement.compare(asked and (name, *asked), text, "compile different programs")
 
     def make() -> Made:
+        if isinstance(given, Started):
+            return given.build, given.lowering, None
         sdfg = given.sdfg if isinstance(given, Lowering) else given
         return *build_for(sdfg, agreement.ranks, arithmetic, device), binding_of(sdfg)
 
@@ -140,7 +151,7 @@ class Program(Closing):
         self, built: Build, lowering: Lowering, comm: Any, binding: Binding | None = None
     ) -> None:
         self._agreement = Agreement.of(comm, COMPILES).hold()
-        self.lowering = lowering
+        self.lowering, self.build = lowering, built
         self.graph: weakref.ref[SDFG] | None = None
         """The lowered SDFG on the rank that has made it, as long as somebody else has it."""
         self.comm = self._agreement.comm
@@ -297,6 +308,11 @@ class Program(Closing):
         arrays, results, error = self.prepared(arguments, named)
         self._meet(error)
         return self._finished(arrays, results, arguments, named)
+
+    @property
+    def tells(self) -> bool:
+        """Whether it prints, or may end with an error of its own."""
+        return bool(self._executable.tells)
 
     @property
     def takes_arrays_alone(self) -> bool:

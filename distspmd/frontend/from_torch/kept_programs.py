@@ -8,7 +8,6 @@ all that the program is made from: the function and what it leads to
 from __future__ import annotations
 
 import functools
-import os
 import pickle
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -41,13 +40,11 @@ from distspmd.lowering import Lowering
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
 from distspmd.runtime.compilers import toolchain
-from distspmd.runtime.launch import attendance
+from distspmd.runtime.launch.attendance import lasting_settings
 
 _KIND, _FILE = "steps", "step.pickle"
 _VARIANTS = 16
 """So many entries of one key are kept, which differ in the modules that were imported."""
-_OF_A_START = ("DISTSPMD_DRIVER", "DISTSPMD_LAUNCH", attendance.VARIABLE, "DISTSPMD_STARTED")
-"""Variables that are drawn anew in each start, and decide nothing."""
 
 
 @dataclass
@@ -216,10 +213,8 @@ def _key(
     closed = closed_over(function)
     given = {id(tensor): f"input {number}" for number, tensor in enumerate(inputs)}
     found = Fingerprint({**given, **_tensors(closed)})
-    own = {k: v for k, v in sorted(os.environ.items()) if k.startswith("DISTSPMD_")}
-    own = {k: v for k, v in own.items() if "CACHE" not in k and k not in _OF_A_START}
     outside = (
-        *(surroundings(), sys.path, own_text(), own, str(toolchain.find_compiler())),
+        *(surroundings(), sys.path, own_text(), lasting_settings(), str(toolchain.find_compiler())),
         *(str(toolchain.find_blas()), list(map(str, compiler_options()))),
         *(Machine.measured(), HEURISTICS),
     )

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import platform
 import secrets
 import selectors
@@ -336,3 +337,13 @@ def own_addresses() -> list[str]:
             if scope == "00":  # it is known beyond its own cable
                 found.append(":".join(digits[at : at + 4] for at in range(0, 32, 4)))
     return [*dict.fromkeys(a for a in found if not a.startswith("127.")), platform.node()]
+
+
+_DRAWN = ("DISTSPMD_DRIVER", "DISTSPMD_LAUNCH", VARIABLE, "DISTSPMD_STARTED")
+"""Variables that are drawn anew in each start, and decide nothing."""
+
+
+def lasting_settings() -> dict[str, str]:
+    """Our variables in the environment that may decide what is made, in order."""
+    own = {k: v for k, v in sorted(os.environ.items()) if k.startswith("DISTSPMD_")}
+    return {k: v for k, v in own.items() if "CACHE" not in k and k not in _DRAWN}

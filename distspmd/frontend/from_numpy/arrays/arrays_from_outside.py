@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.reader.objects import is_library_module, is_own_class
+from distspmd.frontend.from_numpy.reader.origins import is_library_module, is_own_class
 
 _CHANGING = frozenset(("fill", "sort", "partition", "put", "resize", "itemset", "setfield"))
 """Methods that change the array that has them."""

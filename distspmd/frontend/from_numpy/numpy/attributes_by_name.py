@@ -9,6 +9,7 @@ from distspmd.frontend.from_numpy.arrays.transcript import told
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.numpy.registry import function
 from distspmd.frontend.from_numpy.reader import objects
+from distspmd.frontend.from_numpy.reader.origins import is_own_class
 from distspmd.frontend.from_numpy.reader.python_errors import check_attribute_of
 
 _NONE = object()
@@ -39,7 +40,7 @@ def _setattr(run: Context, base: Any, name: Any, value: Any) -> None:
 
 @function(object.__new__)
 def _new(run: Context, kind: Any, *_: object, **__: object) -> Any:
-    if not objects.is_own_class(kind):
+    if not is_own_class(kind):
         run.tracer.refuse(f"object.__new__ of {told(kind)}, which is no class of the program")
     return objects.new_object(run, kind)
 

@@ -49,6 +49,7 @@ from distspmd.frontend.from_numpy.reader.bindings import without_locals
 from distspmd.frontend.from_numpy.reader.decorators import without_wrappers
 from distspmd.frontend.from_numpy.reader.frames import Closure, Frame
 from distspmd.frontend.from_numpy.reader.mutation import MUTABLE
+from distspmd.frontend.from_numpy.reader.origins import is_own_class
 from distspmd.frontend.from_numpy.reader.ranges import static_values
 from distspmd.frontend.from_numpy.reader.texts import Text, by_format, has_text, kept_now, not_known
 from distspmd.runtime.host.host_functions import HostFunction
@@ -189,7 +190,7 @@ def _of_user(
     """What classes, objects and functions give that the user has written; or others."""
     if isinstance(function, HostFunction):
         return run.functions[HostFunction](run, function, arguments, keywords)
-    if objects.is_own_class(function):
+    if is_own_class(function):
         return objects.make(run, function, arguments, keywords)
     if objects.is_own(function) and hasattr(type(function), "__call__"):  # noqa: B004
         found = objects.special(run, function, "call", *arguments, **keywords)

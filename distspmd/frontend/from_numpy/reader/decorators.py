@@ -12,7 +12,7 @@ import types
 from typing import Any
 
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.reader.objects import is_library_module
+from distspmd.frontend.from_numpy.reader.origins import is_library_module
 from distspmd.runtime.host.host_functions import HostFunction
 
 _PLAIN = {functools.lru_cache, functools.cache, functools.wraps}

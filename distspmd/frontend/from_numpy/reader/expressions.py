@@ -56,6 +56,7 @@ from distspmd.frontend.from_numpy.reader.calls import name_of
 from distspmd.frontend.from_numpy.reader.conditions import goes_on, relation
 from distspmd.frontend.from_numpy.reader.frames import Closure
 from distspmd.frontend.from_numpy.reader.operators import compared
+from distspmd.frontend.from_numpy.reader.origins import is_own_class
 from distspmd.frontend.from_numpy.reader.parts import look_into_lists
 from distspmd.frontend.from_numpy.reader.registry import expression
 from distspmd.frontend.tensor_ir.whole_numbers import multiply, same
@@ -373,7 +374,7 @@ def _is_users(run: Context, function: object) -> bool:
         return _is_users(run, function.__func__)
     if isinstance(function, FunctionType):
         return function not in run.functions and not function.__module__.startswith("numpy")
-    return isinstance(function, Closure) or objects.is_own_class(function)
+    return isinstance(function, Closure) or is_own_class(function)
 
 
 @expression(ast.Attribute)

@@ -13,10 +13,8 @@ import dataclasses
 import functools
 import inspect
 import operator
-import sys
 import types
 from collections.abc import Mapping, Sequence
-from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -24,12 +22,10 @@ from numpy.matrixlib import matrix
 
 from distspmd.frontend.from_numpy.arrays.kinds import has_data
 from distspmd.frontend.from_numpy.context import Context
-from distspmd.frontend.from_numpy.library import is_of_library
 from distspmd.frontend.from_numpy.reader.frames import Closure
 from distspmd.frontend.from_numpy.reader.mutation import before_change
+from distspmd.frontend.from_numpy.reader.origins import OF_PYTHON, is_own_class
 
-_OF_PYTHON = frozenset(sys.stdlib_module_names) - {"__main__"}
-_LIBRARIES = _OF_PYTHON | {"numpy", "scipy", "sympy", "dace", "torch", "mpi4py", "distspmd"}
 NAMES: dict[type[ast.AST], str] = {
     ast.Add: "add",
     ast.Sub: "sub",
@@ -59,25 +55,9 @@ NAMES: dict[type[ast.AST], str] = {
 TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
-def is_library_module(module: str) -> bool:
-    """Whether a module is one of Python or of a package of arrays, by its name."""
-    return module != "__main__" and module.split(".")[0] in _LIBRARIES
-
-
-def is_own_class(kind: object) -> bool:
-    """Whether a class is one that a user has written, of objects with attributes."""
-    return isinstance(kind, type) and _is_written_by_user(kind)
-
-
-@functools.cache
-def _is_written_by_user(kind: type) -> bool:
-    is_library = is_library_module(kind.__module__) and not is_of_library(kind)
-    return not is_library and not issubclass(kind, BaseException | Enum)
-
-
 def is_of_python(function: object) -> bool:
     """Whether a function is one of Python's own library."""
-    return str(getattr(function, "__module__", "")).split(".")[0] in _OF_PYTHON
+    return str(getattr(function, "__module__", "")).split(".")[0] in OF_PYTHON
 
 
 def is_own(value: object) -> bool:

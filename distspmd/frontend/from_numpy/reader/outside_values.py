@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.execution.call_keys import is_all_code
-from distspmd.frontend.from_numpy.reader.objects import is_library_module, is_own_class
+from distspmd.frontend.from_numpy.reader.origins import is_library_module, is_own_class
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, range, slice)
 _DEPTH = 12

@@ -14,7 +14,8 @@ import sympy
 from distspmd.frontend.from_numpy.arrays.values import Tensor, View
 from distspmd.frontend.from_numpy.context import Context
 from distspmd.frontend.from_numpy.lists.run_lists import RunList
-from distspmd.frontend.from_numpy.reader.objects import class_of, is_own_class
+from distspmd.frontend.from_numpy.reader.objects import class_of
+from distspmd.frontend.from_numpy.reader.origins import is_own_class
 
 _IMMUTABLE = (bool, int, float, complex, str, bytes, tuple, range, set, frozenset, type(None))
 """Classes of Python of which no part can be assigned to."""
