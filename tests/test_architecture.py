@@ -66,7 +66,7 @@ ROOMS_OF_RUNTIME = """
 ROOMS_OF_FROM_NUMPY = """
     parallel_map
     library
-    reader.patterns reader.jumps reader.bindings reader.frames reader.cells
+    reader.origins reader.patterns reader.jumps reader.bindings reader.frames reader.cells
     kinds.nests
     arrays context kinds.variables
     reader.registry reader.conditions reader.sources numpy.registry host.preferred

@@ -8,6 +8,7 @@ that has no form that other processes have too (an object, an array, a list), no
 
 from __future__ import annotations
 
+import builtins
 import hashlib
 import os
 import pickle
@@ -144,7 +145,9 @@ def _of_function(function: FunctionType, seen: set[FunctionType]) -> Iterator[An
     yield tuple(_of_code(function.__code__))
     yield _of(function.__defaults__)
     for name, kind in function.__annotations__.items():
-        if kind not in _ANNOTATIONS:
+        if isinstance(kind, str):
+            kind = function.__globals__.get(kind, getattr(builtins, kind, NotKept))
+        if not any(kind is each for each in _ANNOTATIONS):
             raise NotKept
         yield name, str(kind)
     known = function.__globals__
