@@ -92,6 +92,20 @@ def test_lines_are_transformed_wherever_they_lie(library: ctypes.CDLL, data: Any
     assert np.abs(out - wanted).max(initial=0) < 20 * unit, (kind, real, n, rest, axis)
 
 
+@pytest.mark.parametrize("kind", ["complex", "real", "back"])
+def test_lines_of_no_elements_and_no_lines_are_nothing(library: ctypes.CDLL, kind: str) -> None:
+    x, out = np.ones((3, 4), complex), np.ones((3, 4), complex)
+    batch, steps = np.array([[3, 4, 4]]), np.array([1, 1])
+    whole, at = ctypes.c_int64, ctypes.c_void_p
+    for count, n in ((3, 0), (0, 4), (0, 0)):
+        batch[0, 0] = count
+        getattr(library, f"{kind}_float64")(
+            *(whole(1), at(batch.ctypes.data), at(steps.ctypes.data), at(x.ctypes.data), whole(4)),
+            *(at(out.ctypes.data), whole(n), ctypes.c_bool(False), ctypes.c_double(1.0)),
+        )
+    assert (out == 1).all()
+
+
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("counted") / "transforms"

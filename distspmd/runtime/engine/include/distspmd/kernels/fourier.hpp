@@ -264,6 +264,7 @@ template <class T, class Job, class In, class Out>
 inline void transform(const Job &job, const Lines &lines, const In *in, Out *out) {
   constexpr int widest = 64 / sizeof(T);
   const int64_t end = lines.count();
+  if (end <= 0 || job.n <= 0) return;
   // dense lines are far apart: fewer of them stay in the cache
   int64_t left = lines.in == 1 && lines.out == 1 ? 0 : in_groups<widest, T>(job, lines, 0, end, in, out);
   left = in_groups<widest / 2, T>(job, lines, left, end, in, out);
