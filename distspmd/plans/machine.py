@@ -84,7 +84,7 @@ RATES: Mapping[Kind, Rate] = {
     Kind.SORT: (4.6e-9, 1e-10),
     Kind.ORDER: (3e-9, 2e-9),
     Kind.SEARCH: (8e-9, 0.0),
-    Kind.TRANSFORM: (5e-10, 1e-10),
+    Kind.TRANSFORM: (3e-10, 5e-11),
     Kind.LU: (3e-11, 3e-10),
     Kind.CHOLESKY: (3e-11, 3e-10),
     Kind.QR: (3e-11, 5e-10),

@@ -50,7 +50,7 @@ def compacted(x: Any) -> Any:
 
 
 def around(spins: Any) -> None:
-    for _ in range(10):
+    for _ in range(40):
         near = np.roll(spins, 1, 0) + np.roll(spins, -1, 0) + np.roll(spins, 1, 1)
         spins[:] = near - 3 * np.roll(np.roll(spins, -1, 0), -1, 1)
 

@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -29,11 +31,15 @@ inline namespace v1 {
 /// that has had its time.
 class Pause {
  public:
-  Pause(MPI_Comm comm, bool crowded) : comm_(comm), spins_(crowded ? 32 : 4096) {}
+  Pause(MPI_Comm comm, bool crowded) : comm_(comm), crowded_(crowded), spins_(crowded ? 32 : 4096) {}
 
   void operator()() {
     if (++turns_ < spins_) return relax();
-    sched_yield();
+    if (crowded_ && turns_ > patience) {
+      std::this_thread::sleep_for(std::chrono::microseconds(nap));
+    } else {
+      sched_yield();
+    }
     if (turns_ % each != 0) return;
     int found;
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, MPI_STATUS_IGNORE);
@@ -41,7 +47,7 @@ class Pause {
   void reset() { turns_ = 0; }
 
  private:
-  static constexpr std::int64_t each = 64;
+  static constexpr std::int64_t each = 64, patience = 512, nap = 20;
 
   static void relax() {
 #if defined(__SSE2__)
@@ -50,6 +56,7 @@ class Pause {
   }
 
   MPI_Comm comm_;
+  bool crowded_;
   std::int64_t spins_, turns_ = 0;
 };
 
