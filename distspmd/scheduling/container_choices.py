@@ -146,6 +146,7 @@ class ContainerChoice:
         machine: what bytes and messages cost.
         is_decided: whether each use has one candidate, so that all are there together.
         groups: uses for which the container may live elsewhere than for the others.
+        beyond: boxes of what no use counts for, and which a home has as well.
     """
 
     data: str
@@ -158,6 +159,7 @@ class ContainerChoice:
     machine: Machine
     is_decided: bool = False
     groups: Sequence[Sequence[UseArrays]] = ()
+    beyond: Sequence[NDArray[np.int64]] = ()
     candidates: list[LayoutCandidate] = field(default_factory=list, init=False)
     _known: dict[tuple[int, ...], ChoiceCost] = field(default_factory=dict, init=False)
     _pairs: dict[tuple[Any, ...], Costs] = field(default_factory=dict, init=False)
@@ -332,7 +334,7 @@ class ContainerChoice:
 
     def _needed(self) -> NDArray[np.int64]:
         """The box that all uses together lie in, whatever the tilings: (dimensions, 2)."""
-        ends = [use.tiles[:1].whole for use in self.uses]
+        ends = [*(use.tiles[:1].whole for use in self.uses), *self.beyond]
         found = ends[0]
         for other in ends[1:]:
             found = boxes.hull(found, other)

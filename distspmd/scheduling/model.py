@@ -165,6 +165,8 @@ class Model:
         large = {name: group[0] for group in self._pieces_of for name in group}
         spaces = {space.name: space for space in self.spaces}
         for own in self._of_rims:
+            if not own.is_read:
+                continue
             beside = [use.tiles for use in uses[own.slot.data] if use.space == large[own.space]]
             waits = np.all(
                 [boxes.apart(own.tiles.bounds, other.bounds) for other in beside], axis=0
@@ -205,7 +207,7 @@ class Model:
             own = replace(self._uses[alike], space=name, slot=slot)
             if slot.data not in without:
                 uses.setdefault(slot.data, []).append(own)
-            elif isinstance(slot.use, Read):
+            else:
                 self._of_rims.append(own)
             held = own.tiles.volumes.astype(np.float64)
             size = program.itemsizes[slot.data]
@@ -344,11 +346,13 @@ class Model:
         loaded = seen and not data.startswith("__return")
         is_loaded = loaded and needs_load(whole.root(extents), [use.slot.use for use in uses])
         stages = stages_of(compilation, data, uses)
+        beyond = [rim.tiles[:1].whole for rim in self._of_rims if rim.slot.data == data]
         key = (
             program.itemsizes[data],
             extents,
             (seen, kind, is_loaded),
             tuple(use.key for use in uses),
+            tuple(box.tobytes() for box in beyond),
         )
         if key in self._dwellings and not stages:
             like = self._dwellings[key]
@@ -365,6 +369,7 @@ class Model:
             is_loaded,
             program.machine,
             groups=[stage.uses for stage in stages],
+            beyond=beyond,
         )
         self._dwellings[key] = HomeVariable.of(container_choice, stages, self.capacity is not None)
         return self._dwellings[key]

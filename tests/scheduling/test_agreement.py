@@ -251,3 +251,18 @@ def test_what_takes_longer_lowered_than_searched_for_gives_way_to_fewer_ranks(
     found = distspmd.lower(twin, ranks=4, machine=machine)
     assert found.ranks == 1
     assert "to move its data would take longer" in found.opening
+
+
+def test_homes_have_what_rims_alone_touch() -> None:
+    sdfg = numpy_program(shifted, np.ones((20, 7)), np.ones((20, 7)), host="refuse")
+    cheap = Machine(alpha=1e-9, beta=1e-13, launch=0)
+    lowering = distspmd.lower(sdfg, ranks=2, machine=cheap)
+    distspmd.verify(lowering)
+    assert max(own.layout.bounds[:, 0, 1].max() for own in lowering.homes if own.data == "t") == 20
+
+
+def shifted(a: Any, b: Any) -> Any:
+    t = 0.5 * (np.roll(a, 1, axis=1) + np.roll(b, -1, axis=0))
+    for _ in range(2):
+        b += 0.1 * np.roll(t, 1, axis=0)
+    return a, b, a.sum()
