@@ -33,6 +33,7 @@ from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
 from distspmd.runtime.calls.form import Result
 from distspmd.runtime.compilers import toolchain
+from distspmd.runtime.compilers.scalapack import find_scalapack
 from distspmd.runtime.launch.attendance import lasting_settings
 from distspmd.runtime.notices import notice
 
@@ -225,7 +226,8 @@ def _surroundings() -> Any:
     settings = sorted(pair for pair in os.environ.items() if pair[0].startswith(_SETTINGS))
     versions = [metadata.version(name) for name in _PACKAGES]
     files = [_stamp(Path(place) / ".dace.conf") for place in (Path.home(), Path.cwd())]
-    tools = str(toolchain.find_compiler()), str(toolchain.find_mpi()), str(toolchain.find_blas())
+    tools = [str(toolchain.find_compiler()), str(toolchain.find_mpi()), str(toolchain.find_blas())]
+    tools.append(str(find_scalapack()))
     own = own_text(), lasting_settings(), HEURISTICS, Machine.measured()
     return settings, sys.version, versions, _processor(), files, tools, own
 

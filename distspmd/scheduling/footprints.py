@@ -18,7 +18,7 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
-from distspmd.analysis.accesses import Access, bound_around
+from distspmd.analysis.accesses import Access, Dimension, bound_around
 from distspmd.analysis.constraints import Touched, uses
 from distspmd.analysis.evaluation import evaluate
 from distspmd.analysis.index_bounds import Range, bound_index
@@ -265,8 +265,16 @@ class Footprint:
         if kinds is None:
             return None
         found = operands_in(kinds)
-        indexed = set().union(*(names_in(a) for a in self.touched[0] if a.is_write))
+        writes = [a for a in self.touched[0] if a.is_write]
+        if any(self._is_mixed(d) for a in writes for d in a.dimensions if d is not None):
+            return None
+        indexed = set().union(*map(names_in, writes))
         return None if any(along & indexed for along in found.values()) else found
+
+    def _is_mixed(self, dimension: Dimension) -> bool:
+        """Whether several parameters make up an index: ranks that share one may write in turns."""
+        symbols = {str(s) for s in sympy.sympify(dimension.first).free_symbols}
+        return len(symbols & {*self.space.parameters}) > 1
 
     def split(self, candidate: Candidate) -> frozenset[str]:
         """Parameters that a candidate splits."""

@@ -266,3 +266,17 @@ def shifted(a: Any, b: Any) -> Any:
     for _ in range(2):
         b += 0.1 * np.roll(t, 1, axis=0)
     return a, b, a.sum()
+
+
+@pytest.mark.parametrize("shape", [(2, 5), (5, 2), (3, 7)])
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_lines_of_all_elements_are_searched_and_proved(shape: tuple[int, int], ranks: int) -> None:
+    sdfg = numpy_program(flattened, np.ones(shape), host="refuse")
+    cheap = Machine(alpha=1e-9, beta=1e-13, launch=0)
+    lowering = distspmd.lower(sdfg, ranks=ranks, machine=cheap)
+    distspmd.verify(lowering)
+
+
+def flattened(b: Any) -> Any:
+    t = np.roll(b, (1, 2), axis=(0, 1))
+    return np.roll(t, 1) + b

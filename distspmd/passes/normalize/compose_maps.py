@@ -146,7 +146,7 @@ def _uses(sdfg: SDFG) -> _Uses:
 def _is_wrapped(giver: Elementwise) -> bool:
     """Whether an index goes around an end, and the map can be cut where it does."""
     ends = [end for _, index in giver.reads.values() for end in index]
-    return bool(cuts_in(giver.entry, ends))
+    return bool(cuts_in(giver.entry, ends, giver.place))
 
 
 def _take_in(giver: Elementwise, uses: _Uses) -> bool:
@@ -359,9 +359,9 @@ def _is_small(made: _Composed, reader: Elementwise) -> bool:
     if len(made.reads) > _MOST_LOADS:
         return False
     ends = [end for _, index in made.reads.values() for end in index]
-    if not all_are_cut(reader.entry, ends):
+    if not all_are_cut(reader.entry, ends, reader.place):
         return False
-    cuts = cuts_in(reader.entry, ends)
+    cuts = cuts_in(reader.entry, ends, reader.place)
     return math.prod(len(own) + 1 for own in cuts.values()) <= MOST_TOGETHER
 
 

@@ -60,23 +60,57 @@ def cuts_of(state: SDFGState, entry: nodes.MapEntry) -> dict[int, set[int]]:
     if not all(isinstance(n, nodes.Tasklet | nodes.AccessNode) for n in scope.nodes()):
         return {}
     ends = [end for edge in state.scope_subgraph(entry).edges() for end in _ends(edge.data)]
-    return cuts_in(entry, ends)
+    leave = state.exit_node(entry)
+    assert leave is not None, "every map has an end"
+    written = [end for edge in state.in_edges(leave) for end in _ends(edge.data)]
+    return cuts_in(entry, ends, written)
 
 
-def cuts_in(entry: nodes.MapEntry, indices: Sequence[sympy.Expr]) -> dict[int, set[int]]:
-    """By parameter of a map, the values at which a quotient in some indices becomes another."""
-    divisions = set(_divisions(indices))
+def cuts_in(
+    entry: nodes.MapEntry, indices: Sequence[sympy.Expr], written: Sequence[sympy.Expr]
+) -> dict[int, set[int]]:
+    """By parameter of a map, the values at which a quotient in some indices becomes another.
+
+    Args:
+        entry: of the map.
+        indices: that may have quotients.
+        written: indices of what the map writes, which has to be a box for each part of the range.
+    """
+    divisions, whole = set(_divisions(indices)), _inner_ones(entry, written)
     found: dict[int, set[int]] = {}
     for d, (name, extent) in enumerate(_extents(entry).items()) if divisions else ():
+        if name in whole:
+            continue
         cuts = {at for each in divisions for at in _cuts_of(each, name, *extent)}
         if cuts:
             found[d] = cuts
     return found
 
 
-def all_are_cut(entry: nodes.MapEntry, indices: Sequence[sympy.Expr]) -> bool:
+def _inner_ones(entry: nodes.MapEntry, written: Sequence[sympy.Expr]) -> set[str]:
+    """Parameters that move an index less than another one does, such as ``j`` in ``7 * i + j``.
+
+    A part of their range is written in runs, between which other parts write.
+    """
+    found: set[str] = set()
+    for index in written:
+        own = {s.name for s in index.free_symbols} & {*map(str, entry.map.params)}
+        if len(own) < 2:
+            continue
+        factors = {s.name: sympy.expand(index).coeff(s, 1) for s in index.free_symbols}
+        known = {name: abs(factors[name]) for name in own if factors[name].is_Integer}
+        most = [name for name, factor in known.items() if factor == max(known.values())]
+        is_line = known.keys() == own and len(most) == 1
+        found |= own - {*most} if is_line else own
+    return found
+
+
+def all_are_cut(
+    entry: nodes.MapEntry, indices: Sequence[sympy.Expr], written: Sequence[sympy.Expr]
+) -> bool:
     """Whether no quotient or remainder is left in indices of a map when it is cut."""
-    extents = _extents(entry)
+    inner = _inner_ones(entry, written)
+    extents = {name: own for name, own in _extents(entry).items() if name not in inner}
     for over, under in _divisions(indices):
         names = [s.name for s in over.free_symbols]
         line = _line(over, names[0]) if len(names) == 1 and names[0] in extents else None
