@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import distspmd
-from distspmd.api import kept_starts, steps
+from distspmd.api import steps
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
 from distspmd.execution.call_keys import (
     comparable,
@@ -161,6 +161,9 @@ class PartitionedFunction(steps.Decorated):
         if _INSTEAD:
             return _INSTEAD[-1](self, self._bind(arguments, named, partial=False))
         agreement, call = self._ranks()
+        if agreement.driver is not None:  # threads wait for each other there
+            with agreement.calling(call):
+                return self._called_by_key(agreement, arguments, named, have_met=False)
         outer = agreement.enter(call)
         try:
             again = self._like_before(agreement, arguments, named)
@@ -362,6 +365,8 @@ class PartitionedFunction(steps.Decorated):
 
         def lowered() -> Lowering | SymbolicLowering | Started:
             nonlocal key, is_kept
+            from distspmd.api import kept_starts  # which the first rank alone needs
+
             key = self._key_of_start(agreement, given)
             if key is not None and (kept := kept_starts.find(key)) is not None:
                 self._note_fixed(kept.lowering.call_form.fixed)
@@ -385,6 +390,8 @@ class PartitionedFunction(steps.Decorated):
             lowered, agreement.comm, arithmetic=self._arithmetic, device=self.device
         )
         if key is not None and type(found) is Program and not is_kept:
+            from distspmd.api import kept_starts
+
             kept_starts.keep(key, found)
         return found
 
@@ -401,6 +408,8 @@ class PartitionedFunction(steps.Decorated):
         is_plain = self.schedule is None or type(self.schedule) is dict
         if agreement.driver is not None or self._on_device() or not is_plain:
             return None
+        from distspmd.api import kept_starts
+
         options = [self.schedule, self._options, self._arithmetic]
         return kept_starts.key_of(self.function, given, options, agreement.comm)
 

@@ -214,4 +214,4 @@ def halved(x):
 def test_array_work_in_such_calls_is_refused() -> None:
     told = "'smooth', which calls itself as often as the run decides, is not covered: write a loop"
     with pytest.raises(UnsupportedProgram, match=told):
-        numpy_program(halved, np.ones(400_000))
+        numpy_program(halved, np.ones(1_000_000))
