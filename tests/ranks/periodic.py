@@ -202,7 +202,8 @@ def main() -> None:
     from distspmd.plans import Machine
 
     comm = MPI.COMM_WORLD
-    cheap = Machine(alpha=1e-12, beta=1e-16, launch=0)  # so that small arrays are split, too
+    slow = {"operation": 1e-6, "stream": 1e-6}  # so that small arrays are split, too
+    cheap = Machine(alpha=1e-12, beta=1e-16, launch=0, **slow)
     for function, given in cases().items():
         lowering = None
         if comm.rank == 0:
