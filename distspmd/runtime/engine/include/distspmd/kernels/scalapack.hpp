@@ -270,22 +270,40 @@ std::int64_t eigenvectors_together(std::int64_t context, std::int64_t number, st
   return info;
 }
 
-template <char part, class S>
-std::int64_t eigenvalues_together(std::int64_t context, std::int64_t number, std::int64_t width, Window<S> in,
-                                  Window<Real<S>> w) {
+/// Values alone, which ranks `find` together where they have parts of the matrix; else each has them of `all`.
+template <class S, class All, class Find>
+std::int64_t values_together(std::int64_t context, std::int64_t number, std::int64_t width, const Window<S> &in,
+                             const Window<Real<S>> &out, const All &all, const Find &find) {
   using T = std::remove_const_t<S>;
   const Team team(context, number, {in.box});
-  if (team.is_whole()) return team.place() < 0 ? 0 : eigenvalues<part>(in.view(), w.view());
+  if (team.is_whole()) return team.place() < 0 ? 0 : all(in.view(), out.view());
   if (team.place() < 0) return is_finite<T>(team, nullptr), 0;
   const std::int64_t n = team.extents(0).first;
   const OneThread guard;
   Dealt<T> a(team, n, {n}, width);
   a.take(0, 0, in);
   if (!is_finite(team, &a)) return 1;
-  std::vector<Real<T>> values(static_cast<std::size_t>(n));
-  const int info = eigen(part, a, width, values);
-  write_own(values, w);
+  std::vector<Real<T>> values;
+  const int info = find(a, values);
+  write_own(values, out);
   return info;
+}
+
+template <char part, class S>
+std::int64_t eigenvalues_together(std::int64_t context, std::int64_t number, std::int64_t width, Window<S> in,
+                                  Window<Real<S>> w) {
+  return values_together(
+      context, number, width, in, w, [](const auto &a, const auto &found) { return eigenvalues<part>(a, found); },
+      [&](auto &a, auto &found) { return eigen(part, a, width, found); });
+}
+
+template <class S>
+std::int64_t singular_values_together(std::int64_t context, std::int64_t number, std::int64_t width, Window<S> in,
+                                      Window<Real<S>> s) {
+  using Kept = Dealt<std::remove_const_t<S>>;
+  return values_together(
+      context, number, width, in, s, [](const auto &a, const auto &found) { return singular_values(a, found); },
+      [&](auto &a, auto &found) { return singular(a, static_cast<Kept *>(nullptr), static_cast<Kept *>(nullptr), width, found); });
 }
 
 template <class S, class T>
@@ -304,24 +322,6 @@ std::int64_t svd_together(std::int64_t context, std::int64_t number, std::int64_
   write_own(values, s);
   left.give(0, 1, u);
   right.give(0, 2, v);
-  return info;
-}
-
-template <class S>
-std::int64_t singular_values_together(std::int64_t context, std::int64_t number, std::int64_t width, Window<S> in,
-                                      Window<Real<S>> s) {
-  using T = std::remove_const_t<S>;
-  const Team team(context, number, {in.box});
-  if (team.is_whole()) return team.place() < 0 ? 0 : singular_values(in.view(), s.view());
-  if (team.place() < 0) return is_finite<T>(team, nullptr), 0;
-  const std::int64_t n = team.extents(0).first;
-  const OneThread guard;
-  Dealt<T> a(team, n, {n}, width);
-  a.take(0, 0, in);
-  if (!is_finite(team, &a)) return 1;
-  std::vector<Real<T>> values;
-  const int info = singular<T>(a, nullptr, nullptr, width, values);
-  write_own(values, s);
   return info;
 }
 
